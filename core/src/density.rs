@@ -1,0 +1,178 @@
+//! Log densities of families that factorise by column, added to scores of rows × classes.
+
+use crate::simd::{dispatch, fma};
+use crate::source::{BadCell, Source};
+use crate::threads;
+
+/// Rows scored together: a few vector registers of each column.
+const TILE: usize = 16;
+/// Rows a thread takes at a time.
+const PIECE: usize = 1024;
+
+/// Loads tile after tile of rows, transposed, and lets `score` fill the scores of that tile,
+/// class after class, each [`TILE`] long; adds them to `out` (rows × classes).
+fn by_tiles(
+    source: &Source,
+    k: usize,
+    out: &mut [f64],
+    score: impl Fn(&[f64], bool, &mut [f64]) + Sync + Send,
+) -> Result<(), BadCell> {
+    let (rows, width) = (source.rows(), source.width());
+    threads::for_each(out, PIECE * k, rows * width * k, |piece, out| {
+        let mut tile = vec![0.0; width * TILE];
+        let mut scores = vec![0.0; k * TILE];
+        for (t, out) in out.chunks_mut(TILE * k).enumerate() {
+            let first = piece * PIECE + t * TILE;
+            let count = out.len() / k;
+            let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
+            score(&tile, missing, &mut scores);
+            for (r, out) in out.chunks_exact_mut(k).enumerate() {
+                for (c, out) in out.iter_mut().enumerate() {
+                    *out += scores[c * TILE + r];
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn lane(tile: &[f64], j: usize) -> &[f64; TILE] {
+    tile[j * TILE..(j + 1) * TILE].try_into().unwrap()
+}
+
+/// A Gaussian for every class and column: −½((x−μ)/σ)² + constant, constant = −log σ − ½ log 2π.
+pub struct Gaussian<'a> {
+    pub mean: &'a [f64],
+    /// 1/σ
+    pub precision: &'a [f64],
+    pub constant: &'a [f64],
+    pub classes: usize,
+}
+
+#[inline(always)]
+fn gaussian_tile<const FUSED: bool>(tile: &[f64], missing: bool, g: &Gaussian, width: usize, scores: &mut [f64]) {
+    for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
+        let at = c * width..(c + 1) * width;
+        let (mean, precision, constant) = (&g.mean[at.clone()], &g.precision[at.clone()], &g.constant[at]);
+        let mut sums = [0.0; TILE];
+        let mut constants = [0.0; TILE];
+        for j in 0..width {
+            let x = lane(tile, j);
+            if missing {
+                for r in 0..TILE {
+                    let z = (x[r] - mean[j]) * precision[j];
+                    let there = z == z;
+                    sums[r] += if there { z * z } else { 0.0 };
+                    constants[r] += if there { constant[j] } else { 0.0 };
+                }
+            } else {
+                for r in 0..TILE {
+                    let z = (x[r] - mean[j]) * precision[j];
+                    sums[r] = fma::<FUSED>(z, z, sums[r]);
+                }
+            }
+        }
+        let all: f64 = if missing { 0.0 } else { constant.iter().sum() };
+        for r in 0..TILE {
+            out[r] = all + constants[r] - 0.5 * sums[r];
+        }
+    }
+}
+
+pub fn gaussian(source: &Source, g: &Gaussian, out: &mut [f64]) -> Result<(), BadCell> {
+    let width = source.width();
+    by_tiles(source, g.classes, out, |tile, missing, scores| {
+        dispatch!(gaussian_tile(tile, missing, g, width, scores));
+    })
+}
+
+/// Scores linear in the cells: Σ_j constant + slope · x over the cells that are there.
+pub struct Linear<'a> {
+    pub slope: &'a [f64],
+    pub constant: &'a [f64],
+    pub classes: usize,
+}
+
+#[inline(always)]
+fn linear_tile<const FUSED: bool>(tile: &[f64], l: &Linear, width: usize, scores: &mut [f64]) {
+    for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
+        let at = c * width..(c + 1) * width;
+        let (slope, constant) = (&l.slope[at.clone()], &l.constant[at]);
+        let mut sums = [0.0; TILE];
+        for j in 0..width {
+            let x = lane(tile, j);
+            for r in 0..TILE {
+                // 0 · log 0 is 0: a count of zero says nothing of a word that cannot be.
+                let term = if x[r] == 0.0 { constant[j] } else { fma::<FUSED>(slope[j], x[r], constant[j]) };
+                sums[r] += if x[r] == x[r] { term } else { 0.0 };
+            }
+        }
+        out.copy_from_slice(&sums);
+    }
+}
+
+pub fn linear(source: &Source, l: &Linear, out: &mut [f64]) -> Result<(), BadCell> {
+    let width = source.width();
+    by_tiles(source, l.classes, out, |tile, _, scores| {
+        dispatch!(linear_tile(tile, l, width, scores));
+    })
+}
+
+/// The part of a log density that is the same in every class.
+#[derive(Clone, Copy)]
+pub enum Base {
+    /// −x, x already a logarithm: the density of log x becomes that of x
+    Jacobian,
+    /// −log x!
+    Factorial,
+}
+
+/// Adds the base measure of each row's cells to every class.
+pub fn base(source: &Source, kind: Base, k: usize, out: &mut [f64]) -> Result<(), BadCell> {
+    by_tiles(source, k, out, |tile, _, scores| {
+        let mut sums = [0.0; TILE];
+        for tile in tile.chunks_exact(TILE) {
+            for (sum, &x) in sums.iter_mut().zip(tile) {
+                if !x.is_nan() {
+                    *sum -= match kind {
+                        Base::Jacobian => x,
+                        Base::Factorial => libm::lgamma(x + 1.0),
+                    };
+                }
+            }
+        }
+        for scores in scores.chunks_exact_mut(TILE) {
+            scores.copy_from_slice(&sums);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::tests::source;
+    use ndarray::array;
+
+    #[test]
+    fn a_missing_cell_carries_no_information() {
+        let x = array![[1.0, f64::NAN], [f64::NAN, f64::NAN], [0.0, 2.0]];
+        let g = Gaussian {
+            mean: &[0.0, 0.0, 1.0, 1.0],
+            precision: &[1.0, 1.0, 2.0, 2.0],
+            constant: &[10.0, 20.0, 30.0, 40.0],
+            classes: 2,
+        };
+        let mut out = vec![0.0; 6];
+        gaussian(&source(&x), &g, &mut out).unwrap();
+        assert_eq!(out, [9.5, 30.0, 0.0, 0.0, 28.0, 66.0]);
+    }
+
+    #[test]
+    fn zero_times_minus_infinity_is_zero() {
+        let x = array![[0.0, 2.0], [1.0, f64::NAN]];
+        let l = Linear { slope: &[f64::NEG_INFINITY, -1.0], constant: &[0.5, 0.25], classes: 1 };
+        let mut out = vec![0.0; 2];
+        linear(&source(&x), &l, &mut out).unwrap();
+        assert_eq!(out, [0.5 - 1.75, f64::NEG_INFINITY]);
+    }
+}

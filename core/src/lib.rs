@@ -1,0 +1,493 @@
+//! The native core of likely, as a Python module: bindings only. Arrays in, arrays out, the interpreter released.
+
+mod categories;
+mod density;
+mod labels;
+mod moments;
+mod posterior;
+mod scatter;
+mod simd;
+mod source;
+mod sparse;
+mod special;
+mod threads;
+mod whitened;
+
+use numpy::{PyArray1, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2};
+use numpy::{PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use source::{Assignment, BadCell, Domain, Matrix, Source};
+
+create_exception!(_core, BadCellError, PyValueError, "A cell outside its column's domain: (row, column, value).");
+
+fn bad_cell(bad: BadCell) -> PyErr {
+    BadCellError::new_err((bad.row, bad.column, bad.value))
+}
+
+fn broken(broken: sparse::Broken) -> PyErr {
+    match broken {
+        sparse::Broken::Layout => {
+            PyValueError::new_err("the sparse matrix is broken: its index arrays do not fit together")
+        }
+        sparse::Broken::Value { row, column, value } => bad_cell(BadCell { row, column, value }),
+    }
+}
+
+macro_rules! arrays {
+    ($($name:ident $kind:ty),*) => {
+        /// A borrowed NumPy matrix of any element type.
+        enum Array<'py> { $($name(PyReadonlyArray2<'py, $kind>),)* }
+
+        impl<'py> Array<'py> {
+            fn view(&self) -> Matrix<'_> {
+                match self { $(Self::$name(array) => Matrix::$name(array.as_array()),)* }
+            }
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for Array<'py> {
+            type Error = PyErr;
+            fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                $(if let Ok(array) = any.extract() { return Ok(Self::$name(array)); })*
+                Err(PyTypeError::new_err("expected a matrix of numbers"))
+            }
+        }
+    };
+}
+arrays!(F64 f64, F32 f32, I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool bool);
+
+fn domain(name: &str) -> PyResult<Domain> {
+    Ok(match name {
+        "real" => Domain::Real,
+        "log" => Domain::Log,
+        "non-negative" => Domain::NonNegative,
+        "positive" => Domain::Positive,
+        "count" => Domain::Count,
+        _ => return Err(PyValueError::new_err(format!("no domain {name:?}"))),
+    })
+}
+
+fn make_source<'a>(x: &'a Array, columns: Option<Vec<usize>>, domain_name: &str) -> PyResult<Source<'a>> {
+    let source = Source { matrix: x.view(), columns: None, domain: domain(domain_name)? };
+    if columns.iter().flatten().any(|&j| j >= source.width()) {
+        return Err(PyValueError::new_err("a column index is outside the matrix"));
+    }
+    Ok(Source { columns, ..source })
+}
+
+/// Checks what the kernels rely on: a code and a weight for each row, codes below the number of classes.
+fn make_assignment<'a>(
+    rows: usize,
+    classes: usize,
+    codes: &'a PyReadonlyArray1<i32>,
+    weights: Option<&'a PyReadonlyArray1<f64>>,
+) -> PyResult<Assignment<'a>> {
+    let codes = codes.as_slice()?;
+    let weights = weights.map(|weights| weights.as_slice()).transpose()?;
+    let fits = codes.len() == rows && weights.is_none_or(|weights| weights.len() == rows);
+    let below = codes.iter().max().is_none_or(|&code| code < 0 || (code as usize) < classes);
+    if !fits || !below || u32::try_from(rows).is_err() {
+        return Err(PyValueError::new_err("codes and weights do not fit the rows"));
+    }
+    Ok(Assignment { classes, codes, weights })
+}
+
+/// A vector as an array of a given shape.
+fn shaped<'py>(py: Python<'py>, values: Vec<f64>, shape: &[usize]) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    PyArray1::from_vec(py, values).reshape(shape)
+}
+
+/// A contiguous output of rows × classes, checked against the rows.
+fn scores<'a>(out: &'a mut PyReadwriteArray2<'_, f64>, rows: usize, k: usize) -> PyResult<&'a mut [f64]> {
+    if out.shape() != [rows, k] {
+        return Err(PyValueError::new_err("the scores do not fit the rows and classes"));
+    }
+    Ok(out.as_slice_mut()?)
+}
+
+fn check_sizes(given: &[(usize, usize)]) -> PyResult<()> {
+    if given.iter().all(|(got, want)| got == want) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err("the parameters do not fit the columns and classes"))
+}
+
+type Arrays<'py> = Vec<Bound<'py, PyArrayDyn<f64>>>;
+
+/// Weight, sum and sum of squares about an origin, classes × columns each: (origin, weight, sum, square).
+#[pyfunction]
+fn collect_moments<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    domain: &str,
+    classes: usize,
+    codes: PyReadonlyArray1<'py, i32>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    centred: bool,
+) -> PyResult<Arrays<'py>> {
+    let source = make_source(&x, columns, domain)?;
+    let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
+    let shape = [classes, source.width()];
+    let m = py.detach(|| moments::collect(&source, &assignment, centred)).map_err(bad_cell)?;
+    [m.origin, m.weight, m.sum, m.square].into_iter().map(|values| shaped(py, values, &shape)).collect()
+}
+
+/// Weight, sum and sums of products about an origin: (origin, weight, sum, product[, cubic, quartic]).
+#[pyfunction]
+fn collect_scatter<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    classes: usize,
+    codes: PyReadonlyArray1<'py, i32>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    fourth: bool,
+) -> PyResult<Arrays<'py>> {
+    let source = make_source(&x, columns, "real")?;
+    let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
+    let (k, d) = (classes, source.width());
+    let s = py.detach(|| scatter::collect(&source, &assignment, fourth)).map_err(bad_cell)?;
+    let mut arrays = vec![
+        shaped(py, s.origin, &[k, d])?,
+        shaped(py, s.weight, &[k])?,
+        shaped(py, s.sum, &[k, d])?,
+        shaped(py, s.product, &[k, d, d])?,
+    ];
+    if fourth {
+        arrays.push(shaped(py, s.cubic, &[k, d, d])?);
+        arrays.push(shaped(py, s.quartic, &[k, d, d])?);
+    }
+    Ok(arrays)
+}
+
+/// For each column its distinct values, sorted, and their weights (values × classes).
+#[pyfunction]
+fn collect_categories<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    classes: usize,
+    codes: PyReadonlyArray1<'py, i32>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Vec<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArrayDyn<f64>>)>> {
+    let source = make_source(&x, columns, "real")?;
+    let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
+    let counted = py.detach(|| categories::count(&source, &assignment)).map_err(bad_cell)?;
+    counted
+        .into_iter()
+        .map(|column| {
+            let shape = [column.values.len(), classes];
+            Ok((PyArray1::from_vec(py, column.values), shaped(py, column.counts, &shape)?))
+        })
+        .collect()
+}
+
+/// Adds log densities of Gaussians, one per class and column, to `out`.
+#[pyfunction]
+fn score_gaussian<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    domain: &str,
+    mean: PyReadonlyArray2<'py, f64>,
+    precision: PyReadonlyArray2<'py, f64>,
+    constant: PyReadonlyArray2<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, domain)?;
+    let k = mean.shape()[0];
+    let g = density::Gaussian {
+        mean: mean.as_slice()?,
+        precision: precision.as_slice()?,
+        constant: constant.as_slice()?,
+        classes: k,
+    };
+    let size = k * source.width();
+    check_sizes(&[(g.mean.len(), size), (g.precision.len(), size), (g.constant.len(), size)])?;
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| density::gaussian(&source, &g, out)).map_err(bad_cell)
+}
+
+/// Adds Σ constant + slope · x to `out`.
+#[pyfunction]
+fn score_linear<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    domain: &str,
+    slope: PyReadonlyArray2<'py, f64>,
+    constant: PyReadonlyArray2<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, domain)?;
+    let k = slope.shape()[0];
+    let l = density::Linear { slope: slope.as_slice()?, constant: constant.as_slice()?, classes: k };
+    let size = k * source.width();
+    check_sizes(&[(l.slope.len(), size), (l.constant.len(), size)])?;
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| density::linear(&source, &l, out)).map_err(bad_cell)
+}
+
+/// Adds to every class what its log density has in common: "factorial" −log x!, "jacobian" −log x.
+#[pyfunction]
+fn score_base<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    kind: &str,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let (base, domain) = match kind {
+        "factorial" => (density::Base::Factorial, "count"),
+        "jacobian" => (density::Base::Jacobian, "log"),
+        _ => return Err(PyValueError::new_err(format!("no base measure {kind:?}"))),
+    };
+    let source = make_source(&x, columns, domain)?;
+    let k = out.shape()[1];
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| density::base(&source, base, k, out)).map_err(bad_cell)
+}
+
+/// Adds log densities of Gaussians with full covariances (one per class, or one for all) to `out`.
+#[pyfunction]
+fn score_full<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    mean: PyReadonlyArray2<'py, f64>,
+    whitener: PyReadonlyArrayDyn<'py, f64>,
+    covariance: PyReadonlyArrayDyn<'py, f64>,
+    constant: PyReadonlyArray1<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, "real")?;
+    let (k, d) = (mean.shape()[0], source.width());
+    let full = whitened::Full {
+        mean: mean.as_slice()?,
+        whitener: whitener.as_slice()?,
+        covariance: covariance.as_slice()?,
+        constant: constant.as_slice()?,
+        classes: k,
+        width: d,
+    };
+    let each = if full.whitener.len() == d * d { d * d } else { k * d * d };
+    check_sizes(&[
+        (full.mean.len(), k * d),
+        (full.whitener.len(), each),
+        (full.covariance.len(), each),
+        (full.constant.len(), k),
+    ])?;
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| whitened::score(&source, &full, out)).map_err(bad_cell)
+}
+
+/// Adds log probabilities of categories (categories × classes) to `out`; a value that is no category adds nothing.
+#[pyfunction]
+fn score_categories<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    values: PyReadonlyArray1<'py, f64>,
+    starts: PyReadonlyArray1<'py, i64>,
+    log_shares: PyReadonlyArray2<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, "real")?;
+    let k = log_shares.shape()[1];
+    let table = categories::Table {
+        values: values.as_slice()?,
+        starts: starts.as_slice()?,
+        scores: log_shares.as_slice()?,
+        classes: k,
+    };
+    let size = table.values.len();
+    check_sizes(&[(table.starts.len(), source.width() + 1), (table.scores.len(), size * k)])?;
+    let rising = table.starts.first() == Some(&0) && table.starts.windows(2).all(|pair| pair[0] <= pair[1]);
+    if !rising || table.starts.last() != Some(&(size as i64)) {
+        return Err(PyValueError::new_err("the starts of the columns do not fit the categories"));
+    }
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| categories::score(&source, &table, out)).map_err(bad_cell)
+}
+
+macro_rules! with_sparse {
+    ($indices:expr, $values:expr, $starts:expr, $width:expr, $rows:ident => $body:expr) => {{
+        let starts = $starts.as_slice()?;
+        if let (Ok(indices), Ok(values)) =
+            ($indices.extract::<PyReadonlyArray1<i32>>(), $values.extract::<PyReadonlyArray1<f64>>())
+        {
+            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
+            $body
+        } else if let (Ok(indices), Ok(values)) =
+            ($indices.extract::<PyReadonlyArray1<i32>>(), $values.extract::<PyReadonlyArray1<f32>>())
+        {
+            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
+            $body
+        } else if let (Ok(indices), Ok(values)) =
+            ($indices.extract::<PyReadonlyArray1<i32>>(), $values.extract::<PyReadonlyArray1<i64>>())
+        {
+            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
+            $body
+        } else if let (Ok(indices), Ok(values)) =
+            ($indices.extract::<PyReadonlyArray1<i64>>(), $values.extract::<PyReadonlyArray1<f64>>())
+        {
+            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
+            $body
+        } else {
+            return Err(PyTypeError::new_err(
+                "expected indices of type int32 and values of type float64, float32 or int64",
+            ));
+        }
+    }};
+}
+
+/// Σ w x per class and column of a matrix in compressed sparse rows.
+#[pyfunction]
+fn collect_sparse<'py>(
+    py: Python<'py>,
+    starts: PyReadonlyArray1<'py, i64>,
+    indices: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    width: usize,
+    classes: usize,
+    codes: PyReadonlyArray1<'py, i32>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    let sums = with_sparse!(indices, values, starts, width, rows => {
+        let assignment = make_assignment(rows.len(), classes, &codes, weights.as_ref())?;
+        py.detach(|| rows.sums(&assignment)).map_err(broken)?
+    });
+    shaped(py, sums, &[classes, width])
+}
+
+/// Adds Σ x · log share (words × classes) of a matrix in compressed sparse rows to `out`.
+#[pyfunction]
+fn score_sparse<'py>(
+    py: Python<'py>,
+    starts: PyReadonlyArray1<'py, i64>,
+    indices: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    log_shares: PyReadonlyArray2<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let (width, k) = (log_shares.shape()[0], log_shares.shape()[1]);
+    let table = log_shares.as_slice()?;
+    with_sparse!(indices, values, starts, width, rows => {
+        let out = scores(&mut out, rows.len(), k)?;
+        py.detach(|| rows.score(table, k, out)).map_err(broken)
+    })
+}
+
+/// log((count + λ) / Σ(count + λ)), from classes × words to words × classes; λ one number, per word, or per class and word.
+#[pyfunction]
+fn log_shares<'py>(
+    py: Python<'py>,
+    counts: PyReadonlyArray2<'py, f64>,
+    smoothing: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    let (k, words) = (counts.shape()[0], counts.shape()[1]);
+    let (counts, smoothing) = (counts.as_slice()?, smoothing.as_slice()?);
+    if ![1, words, k * words].contains(&smoothing.len()) {
+        return Err(PyValueError::new_err("the smoothing does not fit the words and classes"));
+    }
+    let shares = py.detach(|| sparse::log_shares(counts, smoothing, k));
+    shaped(py, shares, &[words, k])
+}
+
+/// The sorted distinct labels and each row's place among them.
+#[pyfunction]
+fn encode_integers<'py>(
+    py: Python<'py>,
+    labels: PyReadonlyArray1<'py, i64>,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>)> {
+    let labels = labels.as_slice()?;
+    let (classes, codes) = py.detach(|| labels::encode(labels));
+    Ok((PyArray1::from_vec(py, classes), PyArray1::from_vec(py, codes)))
+}
+
+/// log p(x) of each row of log p(x, y).
+#[pyfunction]
+fn log_density<'py>(py: Python<'py>, joint: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let k = joint.shape()[1].max(1);
+    let joint = joint.as_slice()?;
+    Ok(PyArray1::from_vec(py, py.detach(|| posterior::log_density(joint, k))))
+}
+
+/// Turns log p(x, y) into p(y | x), or its logarithm, in place.
+#[pyfunction]
+fn posterior_in_place<'py>(
+    py: Python<'py>,
+    mut joint: PyReadwriteArray2<'py, f64>,
+    log_weights: PyReadonlyArray1<'py, f64>,
+    log: bool,
+) -> PyResult<()> {
+    let rows = joint.shape()[0];
+    let log_weights = log_weights.as_slice()?;
+    let joint = scores(&mut joint, rows, log_weights.len())?;
+    py.detach(|| posterior::posterior(joint, log_weights, log));
+    Ok(())
+}
+
+/// The place of the likeliest class of each row.
+#[pyfunction]
+fn likeliest<'py>(
+    py: Python<'py>,
+    joint: PyReadonlyArray2<'py, f64>,
+    log_weights: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let rows = joint.shape()[0];
+    let log_weights = log_weights.as_slice()?;
+    check_sizes(&[(joint.shape()[1], log_weights.len())])?;
+    let joint = joint.as_slice()?;
+    let mut out = vec![0; rows];
+    py.detach(|| posterior::likeliest(joint, log_weights, &mut out));
+    Ok(PyArray1::from_vec(py, out))
+}
+
+/// The maximum-likelihood shape of a gamma distribution from log(mean x) − mean(log x), for each number.
+#[pyfunction]
+fn gamma_shapes<'py>(py: Python<'py>, gaps: PyReadonlyArray1<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    Ok(PyArray1::from_vec(py, gaps.as_slice()?.iter().map(|&gap| special::gamma_shape(gap)).collect()))
+}
+
+/// Sets the number of threads of every kernel; None goes back to the number of cores.
+#[pyfunction]
+#[pyo3(signature = (threads=None))]
+fn set_threads(threads: Option<usize>) -> PyResult<()> {
+    if threads == Some(0) {
+        return Err(PyValueError::new_err("expected at least 1 thread, got 0"));
+    }
+    threads::set_threads(threads);
+    Ok(())
+}
+
+#[pyfunction]
+fn get_threads() -> usize {
+    threads::threads()
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("BadCellError", m.py().get_type::<BadCellError>())?;
+    m.add_function(wrap_pyfunction!(collect_moments, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_scatter, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_categories, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_sparse, m)?)?;
+    m.add_function(wrap_pyfunction!(score_gaussian, m)?)?;
+    m.add_function(wrap_pyfunction!(score_linear, m)?)?;
+    m.add_function(wrap_pyfunction!(score_base, m)?)?;
+    m.add_function(wrap_pyfunction!(score_full, m)?)?;
+    m.add_function(wrap_pyfunction!(score_categories, m)?)?;
+    m.add_function(wrap_pyfunction!(score_sparse, m)?)?;
+    m.add_function(wrap_pyfunction!(log_shares, m)?)?;
+    m.add_function(wrap_pyfunction!(encode_integers, m)?)?;
+    m.add_function(wrap_pyfunction!(log_density, m)?)?;
+    m.add_function(wrap_pyfunction!(posterior_in_place, m)?)?;
+    m.add_function(wrap_pyfunction!(likeliest, m)?)?;
+    m.add_function(wrap_pyfunction!(gamma_shapes, m)?)?;
+    m.add_function(wrap_pyfunction!(set_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(get_threads, m)?)?;
+    Ok(())
+}

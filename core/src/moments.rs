@@ -1,0 +1,170 @@
+//! Sums of a column and of its squares about an origin, per class: all a family that factorises by column needs.
+
+use crate::simd::{dispatch, fma};
+use crate::source::{Assignment, BadCell, Cell, Domain, Source, origins, typed};
+use crate::threads;
+
+/// Σw, Σw(x−o) and Σw(x−o)² over the cells that are there, each classes × columns, about the origins o.
+pub struct Moments {
+    pub origin: Vec<f64>,
+    pub weight: Vec<f64>,
+    pub sum: Vec<f64>,
+    pub square: Vec<f64>,
+}
+
+struct Sums<'a> {
+    weight: &'a mut [f64],
+    sum: &'a mut [f64],
+    square: &'a mut [f64],
+}
+
+/// Adds one row to the sums of its class. No branch on a missing cell: it adds zeros.
+#[inline(always)]
+fn add_row<T: Cell, const FUSED: bool>(line: &[T], origin: &[f64], w: f64, sums: &mut Sums) {
+    let cells = sums.weight.iter_mut().zip(sums.sum.iter_mut()).zip(sums.square.iter_mut());
+    for (((weight, sum), square), (x, o)) in cells.zip(line.iter().zip(origin)) {
+        let t = x.number() - o;
+        let there = t == t;
+        let t = if there { t } else { 0.0 };
+        let wt = w * t;
+        *weight += if there { w } else { 0.0 };
+        *sum += wt;
+        *square = fma::<FUSED>(wt, t, *square);
+    }
+}
+
+/// Adds consecutive rows, given as one slice.
+#[inline(always)]
+fn add_lines<T: Cell, const FUSED: bool>(
+    lines: &[T],
+    first: usize,
+    assignment: &Assignment,
+    width: usize,
+    origin: &[f64],
+    out: &mut Sums,
+) {
+    for (r, line) in lines.chunks_exact(width).enumerate() {
+        let Some((class, w)) = assignment.of(first + r) else { continue };
+        let at = class * width..(class + 1) * width;
+        let mut sums = Sums {
+            weight: &mut out.weight[at.clone()],
+            sum: &mut out.sum[at.clone()],
+            square: &mut out.square[at.clone()],
+        };
+        add_row::<T, FUSED>(line, &origin[at], w, &mut sums);
+    }
+}
+
+/// Rows are summed in blocks of this many, and the blocks then: the error does not grow with the rows.
+const BLOCK: usize = 4096;
+/// What the sums of all blocks together may take, in numbers.
+const ROOM: usize = 1 << 20;
+
+/// The number of rows in a block: [`BLOCK`], or more where the sums of so many blocks would not fit.
+pub fn block_rows(rows: usize, numbers: usize) -> usize {
+    let blocks = (ROOM / numbers.max(1)).max(1);
+    BLOCK.max(rows.div_ceil(blocks))
+}
+
+fn add_block(
+    source: &Source,
+    rows: std::ops::Range<usize>,
+    assignment: &Assignment,
+    origin: &[f64],
+    out: &mut Sums,
+) -> Result<(), BadCell> {
+    let width = source.width();
+    if source.domain == Domain::Real && source.columns.is_none() {
+        let done = typed!(&source.matrix, view => {
+            let part = view.slice(ndarray::s![rows.clone(), ..]);
+            part.as_slice().map(|lines| dispatch!(add_lines::<_>(lines, rows.start, assignment, width, origin, out)))
+        });
+        if done.is_some() {
+            return Ok(());
+        }
+    }
+    let step = (8192 / width).clamp(1, 256);
+    let mut buffer = vec![0.0; step * width];
+    for start in rows.clone().step_by(step) {
+        let end = (start + step).min(rows.end);
+        source.load_rows(start..end, width, &mut buffer)?;
+        let lines = &buffer[..(end - start) * width];
+        dispatch!(add_lines::<f64>(lines, start, assignment, width, origin, out));
+    }
+    Ok(())
+}
+
+/// `centred`: about a point in the middle of each class; else about zero, where sums of counts are exact.
+pub fn collect(source: &Source, assignment: &Assignment, centred: bool) -> Result<Moments, BadCell> {
+    let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
+    let size = k * width;
+    let origin = if centred { origins(source, assignment) } else { vec![0.0; size] };
+    if size == 0 {
+        return Ok(Moments { origin, weight: vec![], sum: vec![], square: vec![] });
+    }
+    let block = block_rows(rows, 3 * size);
+    let parts = threads::map(rows.div_ceil(block), rows * width, |i| {
+        let mut part = vec![0.0; 3 * size];
+        let (weight, rest) = part.split_at_mut(size);
+        let (sum, square) = rest.split_at_mut(size);
+        let rows = i * block..((i + 1) * block).min(rows);
+        add_block(source, rows, assignment, &origin, &mut Sums { weight, sum, square })?;
+        Ok(part)
+    });
+    let mut total = vec![0.0; 3 * size];
+    for part in parts {
+        for (total, part) in total.iter_mut().zip(part?) {
+            *total += part;
+        }
+    }
+    if total.iter().any(|x| !x.is_finite())
+        && let Some(bad) = source.first_infinite()
+    {
+        return Err(bad);
+    }
+    let square = total.split_off(2 * size);
+    let sum = total.split_off(size);
+    Ok(Moments { origin, weight: total, sum, square })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::tests::source;
+    use ndarray::{Array2, array};
+
+    #[test]
+    fn sums_of_what_is_there() {
+        let x = array![[1.0, 10.0], [3.0, f64::NAN], [5.0, 30.0]];
+        let assignment = Assignment { classes: 2, codes: &[0, 0, 1], weights: Some(&[1.0, 2.0, 4.0]) };
+        let m = collect(&source(&x), &assignment, true).unwrap();
+        assert_eq!(m.origin, [2.0, 10.0, 5.0, 30.0]);
+        assert_eq!(m.weight, [3.0, 1.0, 4.0, 4.0]);
+        assert_eq!(m.sum, [1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(m.square, [3.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn threads_do_not_change_bits() {
+        let x = Array2::from_shape_fn((40_000, 7), |(i, j)| ((i * 31 + j * 17) % 1013) as f64 * 0.37 + 1e6);
+        let codes: Vec<i32> = (0..40_000).map(|i| i % 3).collect();
+        let assignment = Assignment { classes: 3, codes: &codes, weights: None };
+        let mut results = vec![];
+        for n in [1, 2, 5] {
+            threads::set_threads(Some(n));
+            let m = collect(&source(&x), &assignment, true).unwrap();
+            results
+                .push([m.origin, m.weight, m.sum, m.square].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+        }
+        threads::set_threads(None);
+        assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+
+    #[test]
+    fn an_infinite_cell_is_named() {
+        let x = array![[1.0, 2.0], [3.0, f64::INFINITY]];
+        let assignment = Assignment { classes: 1, codes: &[0, 0], weights: None };
+        let bad = collect(&source(&x), &assignment, true).err().unwrap();
+        assert_eq!((bad.row, bad.column), (1, 1));
+    }
+}

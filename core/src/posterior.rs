@@ -1,0 +1,102 @@
+//! From log p(x, y) to what is asked: the likeliest class, p(y | x), log p(x). The one log-sum-exp.
+
+use crate::threads;
+use std::convert::Infallible;
+
+const PIECE: usize = 4096;
+
+/// log Σ exp; −∞ for nothing but −∞.
+#[inline]
+fn log_sum_exp(row: &[f64]) -> f64 {
+    let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if top.is_infinite() {
+        return top;
+    }
+    top + row.iter().map(|x| (x - top).exp()).sum::<f64>().ln()
+}
+
+/// log p(x): the sum of each row (rows × classes) in the log domain.
+pub fn log_density(joint: &[f64], k: usize) -> Vec<f64> {
+    let mut out = vec![0.0; joint.len() / k];
+    let Ok::<(), Infallible>(()) = threads::for_each(&mut out, PIECE, joint.len() * 8, |piece, out| {
+        let rows = joint[piece * PIECE * k..].chunks_exact(k);
+        for (out, row) in out.iter_mut().zip(rows) {
+            *out = log_sum_exp(row);
+        }
+        Ok(())
+    });
+    out
+}
+
+/// Turns log p(x, y) into p(y | x), or its logarithm, in place. Where x is impossible under every class,
+/// it says nothing, and the class weights stand.
+pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
+    let k = log_weights.len();
+    let Ok::<(), Infallible>(()) = threads::for_each(joint, PIECE * k, joint.len() * 8, |_, rows| {
+        for row in rows.chunks_exact_mut(k) {
+            if row.iter().all(|&x| x == f64::NEG_INFINITY) {
+                row.copy_from_slice(log_weights);
+            }
+            if log {
+                let total = log_sum_exp(row);
+                row.iter_mut().for_each(|x| *x -= total);
+            } else {
+                let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let mut total = 0.0;
+                for x in row.iter_mut() {
+                    *x = (*x - top).exp();
+                    total += *x;
+                }
+                row.iter_mut().for_each(|x| *x /= total);
+            }
+        }
+        Ok(())
+    });
+}
+
+/// The index of the largest score of each row, the first among equals; by the class weights where all are −∞.
+pub fn likeliest(joint: &[f64], log_weights: &[f64], out: &mut [i64]) {
+    let k = log_weights.len();
+    let best = |row: &[f64]| {
+        let mut best = 0;
+        for (c, x) in row.iter().enumerate() {
+            if *x > row[best] {
+                best = c;
+            }
+        }
+        best
+    };
+    let Ok::<(), Infallible>(()) = threads::for_each(out, PIECE, joint.len() * 2, |piece, out| {
+        let rows = joint[piece * PIECE * k..].chunks_exact(k);
+        for (out, row) in out.iter_mut().zip(rows) {
+            let class = best(row);
+            *out = if row[class] == f64::NEG_INFINITY { best(log_weights) } else { class } as i64;
+        }
+        Ok(())
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn softmax_as_in_the_lectures() {
+        let mut rows = vec![1.0, 2.0, 3.0, 10.0, 20.0, 30.0];
+        posterior(&mut rows, &[-1.0; 3], false);
+        let want = [0.0900, 0.2447, 0.6652, 2.06e-9, 4.54e-5, 0.99995];
+        assert!(rows.iter().zip(want).all(|(got, want)| (got - want).abs() < 5e-5 * want + 5e-5));
+    }
+
+    #[test]
+    fn an_impossible_row_leaves_the_weights() {
+        let mut rows = vec![f64::NEG_INFINITY; 2];
+        let weights = [0.25f64.ln(), 0.75f64.ln()];
+        assert_eq!(log_density(&rows, 2), [f64::NEG_INFINITY]);
+        let mut out = [7];
+        likeliest(&rows, &weights, &mut out);
+        assert_eq!(out, [1]);
+        posterior(&mut rows, &weights, false);
+        assert!((rows[0] - 0.25).abs() < 1e-15 && (rows[1] - 0.75).abs() < 1e-15);
+    }
+}

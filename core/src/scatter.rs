@@ -1,0 +1,285 @@
+//! Sums of products of all pairs of columns about an origin, per class: what a full covariance needs.
+
+use crate::simd::{dispatch, fma};
+use crate::source::{Assignment, BadCell, Source, origins};
+use crate::threads;
+use std::ops::Range;
+
+/// Σw, Σw t and Σw t tᵀ with t = x − o, per class. On request also Σw t² tᵀ and Σw t² t²ᵀ (squares by element),
+/// from which the Ledoit–Wolf shrinkage of standardised columns follows.
+pub struct Scatter {
+    pub origin: Vec<f64>,
+    pub weight: Vec<f64>,
+    pub sum: Vec<f64>,
+    pub product: Vec<f64>,
+    pub cubic: Vec<f64>,
+    pub quartic: Vec<f64>,
+}
+
+const HIGH: usize = 4;
+const WIDE: usize = 8;
+
+/// The width of a padded line: a whole number of blocks.
+fn padded(width: usize) -> usize {
+    width.div_ceil(WIDE) * WIDE
+}
+
+/// Adds Σ_r a_r b_rᵀ to `out` (stride × stride). `upper`: only the blocks on and above the diagonal.
+#[inline(always)]
+fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: bool, out: &mut [f64]) {
+    for j in (0..stride).step_by(WIDE) {
+        let end = if upper { j + WIDE } else { stride };
+        for i in (0..end).step_by(HIGH) {
+            let mut block = [[0.0; WIDE]; HIGH];
+            for (a, b) in a.chunks_exact(stride).zip(b.chunks_exact(stride)) {
+                let a: &[f64; HIGH] = a[i..i + HIGH].try_into().unwrap();
+                let b: &[f64; WIDE] = b[j..j + WIDE].try_into().unwrap();
+                for h in 0..HIGH {
+                    for w in 0..WIDE {
+                        block[h][w] = fma::<FUSED>(a[h], b[w], block[h][w]);
+                    }
+                }
+            }
+            for (h, block) in block.iter().enumerate() {
+                let at = (i + h) * stride + j;
+                for (out, x) in out[at..at + WIDE].iter_mut().zip(block) {
+                    *out += x;
+                }
+            }
+        }
+    }
+}
+
+/// The sums of some rows of one class, padded.
+struct Part {
+    weight: f64,
+    sum: Vec<f64>,
+    product: Vec<f64>,
+    cubic: Vec<f64>,
+    quartic: Vec<f64>,
+}
+
+impl Part {
+    fn new(stride: usize, fourth: bool) -> Self {
+        let square = stride * stride;
+        let more = if fourth { square } else { 0 };
+        Self {
+            weight: 0.0,
+            sum: vec![0.0; stride],
+            product: vec![0.0; square],
+            cubic: vec![0.0; more],
+            quartic: vec![0.0; more],
+        }
+    }
+
+    /// Adds the products of the rows in a bucket, and empties it.
+    fn empty(&mut self, bucket: &mut Bucket, stride: usize) {
+        let used = bucket.rows * stride;
+        let t = &bucket.t[..used];
+        let wt = if bucket.wt.is_empty() { t } else { &bucket.wt[..used] };
+        dispatch!(add_products(wt, t, stride, true, &mut self.product));
+        if !self.quartic.is_empty() {
+            let tt: Vec<f64> = t.iter().map(|t| t * t).collect();
+            let wtt: Vec<f64> = t.iter().zip(wt).map(|(t, wt)| t * wt).collect();
+            dispatch!(add_products(&wtt, t, stride, false, &mut self.cubic));
+            dispatch!(add_products(&wtt, &tt, stride, true, &mut self.quartic));
+        }
+        bucket.rows = 0;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.weight += other.weight;
+        let pairs = [
+            (&mut self.sum, &other.sum),
+            (&mut self.product, &other.product),
+            (&mut self.cubic, &other.cubic),
+            (&mut self.quartic, &other.quartic),
+        ];
+        for (to, from) in pairs {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to += from;
+            }
+        }
+    }
+}
+
+/// Rows of one class, centred and waiting to be multiplied together.
+struct Bucket {
+    rows: usize,
+    t: Vec<f64>,
+    wt: Vec<f64>,
+}
+
+/// The rows and classes that one thread collects.
+struct Piece {
+    rows: Range<usize>,
+    classes: Range<usize>,
+}
+
+/// Collects one piece, a part for each of its classes. Rows are read in their order and wait in a bucket for others of
+/// their class, so that memory is read straight through and products are taken of many rows at once.
+fn collect_piece(
+    source: &Source,
+    piece: &Piece,
+    assignment: &Assignment,
+    origin: &[f64],
+    fourth: bool,
+) -> Result<Vec<Part>, BadCell> {
+    let width = source.width();
+    let stride = padded(width);
+    let capacity = (BUCKETS / (stride * piece.classes.len()).max(1)).clamp(8, 256);
+    let weighted = assignment.weights.is_some();
+    let mut parts: Vec<Part> = piece.classes.clone().map(|_| Part::new(stride, fourth)).collect();
+    let mut buckets: Vec<Bucket> = (piece.classes.clone())
+        .map(|_| Bucket {
+            rows: 0,
+            t: vec![0.0; capacity * stride],
+            wt: vec![0.0; if weighted { capacity * stride } else { 0 }],
+        })
+        .collect();
+    for row in piece.rows.clone() {
+        let Some((class, w)) = assignment.of(row) else { continue };
+        if !piece.classes.contains(&class) {
+            continue;
+        }
+        let index = class - piece.classes.start;
+        let (bucket, part) = (&mut buckets[index], &mut parts[index]);
+        let at = bucket.rows * stride..(bucket.rows + 1) * stride;
+        let line = &mut bucket.t[at.clone()];
+        if source.load_rows(std::iter::once(row), stride, line)? {
+            return Err(missing_cell(source, row));
+        }
+        part.weight += w;
+        for ((x, o), sum) in line.iter_mut().zip(&origin[class * width..(class + 1) * width]).zip(&mut part.sum) {
+            *x -= o;
+            *sum += w * *x;
+        }
+        if weighted {
+            for (to, from) in bucket.wt[at].iter_mut().zip(line.iter()) {
+                *to = w * from;
+            }
+        }
+        bucket.rows += 1;
+        if bucket.rows == capacity {
+            part.empty(bucket, stride);
+        }
+    }
+    for (bucket, part) in buckets.iter_mut().zip(&mut parts) {
+        part.empty(bucket, stride);
+    }
+    Ok(parts)
+}
+
+fn missing_cell(source: &Source, row: usize) -> BadCell {
+    let j = (0..source.width()).find(|&j| source.cell(row, j).is_nan()).unwrap_or(0);
+    BadCell { row, column: source.column(j), value: f64::NAN }
+}
+
+/// Copies a padded matrix without its padding; `upper`: the lower half mirrors the upper one.
+fn unpad(from: &[f64], width: usize, upper: bool, to: &mut Vec<f64>) {
+    let stride = padded(width);
+    for i in 0..width {
+        for j in 0..width {
+            let (i, j) = if upper && i > j { (j, i) } else { (i, j) };
+            to.push(from[i * stride + j]);
+        }
+    }
+}
+
+/// What the sums of all pieces together may take, and the buckets of one piece, in numbers.
+const ROOM: usize = 1 << 20;
+const BUCKETS: usize = 1 << 15;
+const SMALLEST_PIECE: usize = 2048;
+
+/// Cuts the work: by rows where the sums of every class are small, else by classes too, so that only few sums are kept twice.
+fn pieces(rows: usize, classes: usize, numbers: usize) -> Vec<Piece> {
+    let at_once = classes * numbers;
+    let (parts, by_class) = if 4 * at_once <= ROOM { ((ROOM / at_once).min(64), false) } else { (2, true) };
+    let step = rows.div_ceil(parts).max(SMALLEST_PIECE);
+    let mut pieces = vec![];
+    for start in (0..rows).step_by(step) {
+        let rows = start..(start + step).min(rows);
+        if by_class {
+            pieces.extend((0..classes).map(|class| Piece { rows: rows.clone(), classes: class..class + 1 }));
+        } else {
+            pieces.push(Piece { rows, classes: 0..classes });
+        }
+    }
+    pieces
+}
+
+pub fn collect(source: &Source, assignment: &Assignment, fourth: bool) -> Result<Scatter, BadCell> {
+    let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
+    let stride = padded(width);
+    let origin = origins(source, assignment);
+    let numbers = stride * stride * if fourth { 3 } else { 1 };
+    let pieces = if k * width == 0 { vec![] } else { pieces(rows, k, numbers) };
+    let parts = threads::map(pieces.len(), rows * stride * stride, |i| {
+        collect_piece(source, &pieces[i], assignment, &origin, fourth)
+    });
+    let mut totals: Vec<Option<Part>> = (0..k).map(|_| None).collect();
+    for (parts, piece) in parts.into_iter().zip(&pieces) {
+        for (part, class) in parts?.into_iter().zip(piece.classes.clone()) {
+            match &mut totals[class] {
+                Some(total) => total.add(&part),
+                none => *none = Some(part),
+            }
+        }
+    }
+    let square = width * width;
+    let more = if fourth { k * square } else { 0 };
+    let mut scatter = Scatter {
+        origin,
+        weight: Vec::with_capacity(k),
+        sum: Vec::with_capacity(k * width),
+        product: Vec::with_capacity(k * square),
+        cubic: Vec::with_capacity(more),
+        quartic: Vec::with_capacity(more),
+    };
+    for total in totals {
+        let total = total.unwrap_or_else(|| Part::new(stride, fourth));
+        scatter.weight.push(total.weight);
+        scatter.sum.extend(&total.sum[..width]);
+        unpad(&total.product, width, true, &mut scatter.product);
+        if fourth {
+            unpad(&total.cubic, width, false, &mut scatter.cubic);
+            unpad(&total.quartic, width, true, &mut scatter.quartic);
+        }
+    }
+    Ok(scatter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::tests::source;
+    use ndarray::Array2;
+
+    #[test]
+    fn equals_the_definition() {
+        let (n, d) = (3000, 11);
+        let x = Array2::from_shape_fn((n, d), |(i, j)| ((i * 7 + j * j * 13) % 101) as f64);
+        let codes: Vec<i32> = (0..n).map(|i| (i % 4) as i32 - 1).collect();
+        let weights: Vec<f64> = (0..n).map(|i| (i % 3) as f64).collect();
+        let assignment = Assignment { classes: 3, codes: &codes, weights: Some(&weights) };
+        let got = collect(&source(&x), &assignment, true).unwrap();
+        for c in 0..3 {
+            for a in 0..d {
+                for b in 0..d {
+                    let mut sums = [0.0; 3];
+                    for i in (0..n).filter(|&i| codes[i] == c as i32) {
+                        let t = x[[i, a]] - got.origin[c * d + a];
+                        let u = x[[i, b]] - got.origin[c * d + b];
+                        sums[0] += weights[i] * t * u;
+                        sums[1] += weights[i] * t * t * u;
+                        sums[2] += weights[i] * t * t * u * u;
+                    }
+                    let at = (c * d + a) * d + b;
+                    for (got, want) in [got.product[at], got.cubic[at], got.quartic[at]].iter().zip(sums) {
+                        assert!((got - want).abs() <= 1e-9 * (1.0 + want.abs()), "{got} {want}");
+                    }
+                }
+            }
+        }
+    }
+}

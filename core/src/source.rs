@@ -1,0 +1,343 @@
+//! Where the numbers come from: a matrix of any element type and memory order, read where it lies.
+
+use ndarray::ArrayView2;
+use std::ops::Range;
+
+/// An element type of a matrix.
+pub trait Cell: Copy + Send + Sync + 'static {
+    fn number(self) -> f64;
+}
+
+macro_rules! cells {
+    ($($name:ident $kind:ty, $convert:expr;)*) => {
+        $(impl Cell for $kind {
+            #[inline(always)]
+            #[allow(clippy::cast_lossless)]
+            fn number(self) -> f64 { $convert(self) }
+        })*
+
+        /// A borrowed matrix of any element type.
+        pub enum Matrix<'a> { $($name(ArrayView2<'a, $kind>),)* }
+
+        /// Runs `$body` with `$view` bound to the typed view of the matrix.
+        macro_rules! typed {
+            ($matrix:expr, $view:ident => $body:expr) => {
+                match $matrix { $($crate::source::Matrix::$name($view) => $body,)* }
+            };
+        }
+        pub(crate) use typed;
+    };
+}
+cells! {
+    F64 f64, |x| x;
+    F32 f32, f64::from;
+    I64 i64, |x| x as f64;
+    I32 i32, f64::from;
+    I16 i16, f64::from;
+    I8 i8, f64::from;
+    U64 u64, |x| x as f64;
+    U32 u32, f64::from;
+    U16 u16, f64::from;
+    U8 u8, f64::from;
+    Bool bool, |x| f64::from(u8::from(x));
+}
+
+/// What a column may hold, and what is made of it. A NaN is a missing cell in every domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Domain {
+    /// any finite number
+    Real,
+    /// a positive number, whose logarithm is taken
+    Log,
+    /// zero or more
+    NonNegative,
+    /// more than zero
+    Positive,
+    /// 0, 1, 2, …
+    Count,
+}
+
+impl Domain {
+    #[inline(always)]
+    fn holds(self, x: f64) -> bool {
+        match self {
+            Self::Real => x.is_finite(),
+            Self::Log | Self::Positive => x > 0.0 && x.is_finite(),
+            Self::NonNegative => x >= 0.0 && x.is_finite(),
+            Self::Count => x >= 0.0 && x.is_finite() && x.fract() == 0.0,
+        }
+    }
+}
+
+/// A cell outside its column's domain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BadCell {
+    pub row: usize,
+    pub column: usize,
+    pub value: f64,
+}
+
+/// Some columns of a matrix, read as one domain.
+pub struct Source<'a> {
+    pub matrix: Matrix<'a>,
+    /// `None` for all columns in their order
+    pub columns: Option<Vec<usize>>,
+    pub domain: Domain,
+}
+
+impl Source<'_> {
+    pub fn rows(&self) -> usize {
+        typed!(&self.matrix, view => view.nrows())
+    }
+
+    pub fn width(&self) -> usize {
+        self.columns.as_ref().map_or_else(|| typed!(&self.matrix, view => view.ncols()), Vec::len)
+    }
+
+    /// The column of the matrix behind column `j` of the source.
+    pub fn column(&self, j: usize) -> usize {
+        self.columns.as_ref().map_or(j, |columns| columns[j])
+    }
+
+    pub fn cell(&self, row: usize, j: usize) -> f64 {
+        let x = typed!(&self.matrix, view => view[[row, self.column(j)]].number());
+        if self.domain == Domain::Log { x.ln() } else { x }
+    }
+
+    /// Reads rows into `out`, row after row, each `stride` long; the cells past the width are left alone.
+    /// Says whether a cell was missing.
+    pub fn load_rows(
+        &self,
+        rows: impl ExactSizeIterator<Item = usize> + Clone,
+        stride: usize,
+        out: &mut [f64],
+    ) -> Result<bool, BadCell> {
+        let width = self.width();
+        let mut doubt = 0.0;
+        typed!(&self.matrix, view => {
+            for (row, out) in rows.clone().zip(out.chunks_mut(stride)) {
+                let line = view.row(row);
+                match (line.as_slice(), &self.columns) {
+                    (Some(line), None) => doubt += copy(line.iter(), &mut out[..width]),
+                    (_, None) => doubt += copy(line.iter(), &mut out[..width]),
+                    (_, Some(columns)) => {
+                        doubt += copy(columns.iter().map(|&j| &line[j]), &mut out[..width]);
+                    }
+                }
+            }
+        });
+        if self.domain == Domain::Real && doubt == 0.0 {
+            return Ok(false);
+        }
+        let mut missing = false;
+        for (row, out) in rows.zip(out.chunks_mut(stride)) {
+            for (j, x) in out[..width].iter_mut().enumerate() {
+                missing |= self.finish(x, row, j)?;
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Reads the transpose of some rows into `out`: column after column, each `stride` long.
+    pub fn load_columns(&self, rows: Range<usize>, stride: usize, out: &mut [f64]) -> Result<bool, BadCell> {
+        let width = self.width();
+        let mut doubt = 0.0;
+        typed!(&self.matrix, view => {
+            let by_rows = view.strides()[1].unsigned_abs() <= view.strides()[0].unsigned_abs();
+            if by_rows && self.columns.is_none() {
+                for (r, row) in rows.clone().enumerate() {
+                    let line = view.row(row);
+                    if let Some(line) = line.as_slice() {
+                        for (j, x) in line.iter().enumerate() {
+                            let x = x.number();
+                            doubt += x * 0.0;
+                            out[j * stride + r] = x;
+                        }
+                    } else {
+                        for (j, x) in line.iter().enumerate() {
+                            let x = x.number();
+                            doubt += x * 0.0;
+                            out[j * stride + r] = x;
+                        }
+                    }
+                }
+            } else {
+                for (j, out) in out.chunks_mut(stride).take(width).enumerate() {
+                    let line = view.column(self.column(j));
+                    doubt += copy(line.slice(ndarray::s![rows.clone()]).iter(), &mut out[..rows.len()]);
+                }
+            }
+        });
+        if self.domain == Domain::Real && doubt == 0.0 {
+            return Ok(false);
+        }
+        let mut missing = false;
+        for (j, out) in out.chunks_mut(stride).take(width).enumerate() {
+            for (row, x) in rows.clone().zip(out.iter_mut()) {
+                missing |= self.finish(x, row, j)?;
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Checks one cell and takes it to its domain; true if it is missing.
+    #[inline]
+    fn finish(&self, x: &mut f64, row: usize, j: usize) -> Result<bool, BadCell> {
+        if x.is_nan() {
+            return Ok(true);
+        }
+        if !self.domain.holds(*x) {
+            return Err(BadCell { row, column: self.column(j), value: *x });
+        }
+        if self.domain == Domain::Log {
+            *x = x.ln();
+        }
+        Ok(false)
+    }
+
+    /// The first infinite cell, if there is one.
+    pub fn first_infinite(&self) -> Option<BadCell> {
+        let (rows, width) = (self.rows(), self.width());
+        (0..rows).flat_map(|row| (0..width).map(move |j| (row, j))).find_map(|(row, j)| {
+            let value = self.cell(row, j);
+            value.is_infinite().then(|| BadCell { row, column: self.column(j), value })
+        })
+    }
+}
+
+/// Copies numbers; the result is 0 if all are finite and NaN otherwise.
+#[inline]
+fn copy<'a, T: Cell>(from: impl Iterator<Item = &'a T>, to: &mut [f64]) -> f64 {
+    let mut doubt = 0.0;
+    for (to, x) in to.iter_mut().zip(from) {
+        *to = x.number();
+        doubt += *to * 0.0;
+    }
+    doubt
+}
+
+/// Which class each row belongs to (−1: none) and how much it counts.
+#[derive(Clone, Copy)]
+pub struct Assignment<'a> {
+    pub classes: usize,
+    pub codes: &'a [i32],
+    pub weights: Option<&'a [f64]>,
+}
+
+impl Assignment<'_> {
+    /// The class and weight of a row, if it counts at all.
+    #[inline(always)]
+    pub fn of(&self, row: usize) -> Option<(usize, f64)> {
+        let class = usize::try_from(self.codes[row]).ok()?;
+        let weight = self.weights.map_or(1.0, |weights| weights[row]);
+        (weight > 0.0).then_some((class, weight))
+    }
+
+    /// The rows of each class, in their order.
+    pub fn rows_by_class(&self) -> Vec<Vec<u32>> {
+        let mut sizes = vec![0; self.classes];
+        for row in 0..self.codes.len() {
+            if let Some((class, _)) = self.of(row) {
+                sizes[class] += 1;
+            }
+        }
+        let mut rows: Vec<Vec<u32>> = sizes.into_iter().map(Vec::with_capacity).collect();
+        for row in 0..self.codes.len() {
+            if let Some((class, _)) = self.of(row) {
+                rows[class].push(row as u32);
+            }
+        }
+        rows
+    }
+}
+
+/// How many cells of each class and column its origin is the mean of.
+const ORIGIN_CELLS: u8 = 16;
+
+/// A point near the middle of each class, column by column: sums about it lose no digits to a large offset.
+/// Zero where a class has no cell in a column.
+pub fn origins(source: &Source, assignment: &Assignment) -> Vec<f64> {
+    let (rows, width) = (source.rows(), source.width());
+    let mut first = vec![0.0; assignment.classes * width];
+    let mut shift = vec![0.0; assignment.classes * width];
+    let mut cells = vec![0u8; assignment.classes * width];
+    let mut wanting = assignment.classes * width;
+    // A class whose columns are all served is passed over at the cost of reading its label.
+    let mut wanting_in = vec![width; assignment.classes];
+    for row in 0..rows {
+        if wanting == 0 {
+            break;
+        }
+        let Some((class, _)) = assignment.of(row) else { continue };
+        if wanting_in[class] == 0 {
+            continue;
+        }
+        for j in 0..width {
+            let at = class * width + j;
+            let x = source.cell(row, j);
+            if cells[at] == ORIGIN_CELLS || !x.is_finite() {
+                continue;
+            }
+            if cells[at] == 0 {
+                first[at] = x;
+            }
+            shift[at] += (x - first[at]) / f64::from(ORIGIN_CELLS);
+            cells[at] += 1;
+            if cells[at] == ORIGIN_CELLS {
+                wanting -= 1;
+                wanting_in[class] -= 1;
+            }
+        }
+    }
+    for ((origin, shift), &cells) in first.iter_mut().zip(shift).zip(&cells) {
+        let moved = *origin + shift * f64::from(ORIGIN_CELLS) / f64::from(cells.max(1));
+        if moved.is_finite() {
+            *origin = moved;
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use ndarray::{Array2, array};
+
+    pub fn source(x: &Array2<f64>) -> Source<'_> {
+        Source { matrix: Matrix::F64(x.view()), columns: None, domain: Domain::Real }
+    }
+
+    #[test]
+    fn any_order_reads_the_same() {
+        let x = array![[1.0, 2.0, 3.0], [4.0, f64::NAN, 6.0]];
+        let turned = x.t().as_standard_layout().to_owned();
+        let views = [x.view(), turned.t()];
+        for view in views {
+            for columns in [None, Some(vec![0, 1, 2])] {
+                let source = Source { matrix: Matrix::F64(view), columns, domain: Domain::Real };
+                let (mut rows, mut columns) = ([0.0; 8], [0.0; 9]);
+                assert!(source.load_rows(0..2, 4, &mut rows).unwrap());
+                assert!(source.load_columns(0..2, 3, &mut columns).unwrap());
+                for (i, j) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2)] {
+                    assert_eq!(rows[i * 4 + j], x[[i, j]]);
+                    assert_eq!(columns[j * 3 + i], x[[i, j]]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_cell_is_named() {
+        let x = array![[1.0, 2.0], [3.0, -1.0]];
+        let source = Source { domain: Domain::Log, columns: Some(vec![1]), ..source(&x) };
+        let bad = source.load_rows(0..2, 1, &mut [0.0; 2]).unwrap_err();
+        assert_eq!(bad, BadCell { row: 1, column: 1, value: -1.0 });
+    }
+
+    #[test]
+    fn an_origin_is_a_mean_of_what_is_there() {
+        let x = array![[1e9, f64::NAN], [1e9 + 2.0, 5.0], [7.0, 7.0]];
+        let assignment = Assignment { classes: 3, codes: &[0, 0, 1], weights: None };
+        assert_eq!(origins(&source(&x), &assignment), [1e9 + 1.0, 5.0, 7.0, 7.0, 0.0, 0.0]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Counts in compressed sparse rows: summed by class, and scored by a table of words × classes.
+
+use crate::source::{Assignment, Cell};
+use crate::threads;
+
+/// Rows of counts. Row i holds `indices[starts[i]..starts[i + 1]]` and the values beside them.
+pub struct Rows<'a, I, T> {
+    starts: &'a [i64],
+    indices: &'a [I],
+    values: &'a [T],
+    width: usize,
+}
+
+/// A value that is no count.
+#[derive(Debug, PartialEq)]
+pub enum Broken {
+    /// the three arrays do not describe a matrix
+    Layout,
+    Value {
+        row: usize,
+        column: usize,
+        value: f64,
+    },
+}
+
+impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
+    pub fn new(starts: &'a [i64], indices: &'a [I], values: &'a [T], width: usize) -> Result<Self, Broken> {
+        let sorted = starts.first() == Some(&0) && starts.windows(2).all(|pair| pair[0] <= pair[1]);
+        let whole = starts.last().is_some_and(|&end| end as usize == indices.len()) && indices.len() == values.len();
+        if sorted && whole { Ok(Self { starts, indices, values, width }) } else { Err(Broken::Layout) }
+    }
+
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The cells of a row; NaN, a missing count, is passed over.
+    #[inline]
+    fn row(&self, row: usize) -> impl Iterator<Item = Result<(usize, f64), Broken>> {
+        let at = self.starts[row] as usize..self.starts[row + 1] as usize;
+        self.indices[at.clone()].iter().zip(&self.values[at]).filter_map(move |(&index, value)| {
+            let x = value.number();
+            if x.is_nan() {
+                return None;
+            }
+            Some(match index.try_into() {
+                Ok(column) if column < self.width => {
+                    if x >= 0.0 && x.is_finite() {
+                        Ok((column, x))
+                    } else {
+                        Err(Broken::Value { row, column, value: x })
+                    }
+                }
+                _ => Err(Broken::Layout),
+            })
+        })
+    }
+
+    /// Σ w x per class and column (classes × columns). A class is one thread's work, so that no sum is kept twice.
+    pub fn sums(&self, assignment: &Assignment) -> Result<Vec<f64>, Broken> {
+        let by_class = assignment.rows_by_class();
+        let mut out = vec![0.0; assignment.classes * self.width];
+        threads::for_each(&mut out, self.width, self.indices.len() * 4, |class, out| {
+            for &row in &by_class[class] {
+                let weight = assignment.weights.map_or(1.0, |weights| weights[row as usize]);
+                for cell in self.row(row as usize) {
+                    let (column, x) = cell?;
+                    out[column] += weight * x;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Adds Σ x · score over a row's words (`scores`: columns × classes) to `out` (rows × classes).
+    pub fn score(&self, scores: &[f64], k: usize, out: &mut [f64]) -> Result<(), Broken> {
+        const PIECE: usize = 256;
+        threads::for_each(out, PIECE * k, self.indices.len() * k, |piece, out| {
+            for (r, out) in out.chunks_exact_mut(k).enumerate() {
+                for cell in self.row(piece * PIECE + r) {
+                    let (column, x) = cell?;
+                    if x != 0.0 {
+                        for (out, score) in out.iter_mut().zip(&scores[column * k..(column + 1) * k]) {
+                            *out += x * score;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// log((count + λ) / Σ (count + λ)) of every class, from classes × words to words × classes.
+/// λ is one number, one per word, or one per class and word.
+pub fn log_shares(counts: &[f64], smoothing: &[f64], k: usize) -> Vec<f64> {
+    const PIECE: usize = 2048;
+    const MEMO: usize = 64;
+    let words = if k == 0 { 0 } else { counts.len() / k };
+    let lambda = |class: usize, word: usize| match smoothing.len() {
+        1 => smoothing[0],
+        n if n == words => smoothing[word],
+        _ => smoothing[class * words + word],
+    };
+    let totals = threads::map(k, counts.len(), |class| {
+        let mut total = 0.0;
+        for first in (0..words).step_by(PIECE) {
+            let last = (first + PIECE).min(words);
+            total += (first..last).map(|word| counts[class * words + word] + lambda(class, word)).sum::<f64>();
+        }
+        f64::ln(total)
+    });
+    // Most counts are small whole numbers: with one λ for all their logarithms are few.
+    let memo: Vec<f64> =
+        if smoothing.len() == 1 { (0..MEMO).map(|i| (i as f64 + smoothing[0]).ln()).collect() } else { vec![] };
+    let mut out = vec![0.0; counts.len()];
+    let Ok::<(), std::convert::Infallible>(()) =
+        threads::for_each(&mut out, PIECE * k, counts.len() * 8, |piece, out| {
+            for class in 0..k {
+                for (w, out) in out.chunks_exact_mut(k).enumerate() {
+                    let word = piece * PIECE + w;
+                    let count = counts[class * words + word];
+                    let index = count as usize;
+                    let log = match memo.get(index) {
+                        Some(&log) if index as f64 == count => log,
+                        _ => (count + lambda(class, word)).ln(),
+                    };
+                    out[class] = log - totals[class];
+                }
+            }
+            Ok(())
+        });
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_scores() {
+        let rows = Rows::new(&[0, 2, 2, 3], &[0i32, 2, 1], &[1.0, 2.0, 3.0], 3).unwrap();
+        let assignment = Assignment { classes: 2, codes: &[0, 1, 1], weights: Some(&[2.0, 1.0, 1.0]) };
+        assert_eq!(rows.sums(&assignment).unwrap(), [2.0, 0.0, 4.0, 0.0, 3.0, 0.0]);
+        let mut out = vec![0.0; 6];
+        rows.score(&[1.0, 10.0, 2.0, 20.0, 3.0, 30.0], 2, &mut out).unwrap();
+        assert_eq!(out, [7.0, 70.0, 0.0, 0.0, 6.0, 60.0]);
+    }
+
+    #[test]
+    fn a_broken_layout_is_refused() {
+        assert_eq!(Rows::new(&[0, 5], &[0i32], &[1.0], 1).err(), Some(Broken::Layout));
+        let rows = Rows::new(&[0, 1], &[9i32], &[1.0], 3).unwrap();
+        assert_eq!(rows.score(&[0.0; 3], 1, &mut [0.0]), Err(Broken::Layout));
+    }
+
+    #[test]
+    fn shares_sum_to_one() {
+        for smoothing in [vec![1.0], vec![0.5, 1.0, 2.0], vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]] {
+            let shares = log_shares(&[3.0, 0.0, 100.5, 0.0, 1.0, 7.0], &smoothing, 2);
+            for class in 0..2 {
+                let total: f64 = (0..3).map(|word| shares[word * 2 + class].exp()).sum();
+                assert!((total - 1.0).abs() < 1e-14);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+"""likely: generative models. Model how the data came to be, p(x, y), and answer every question from that one model.
+
+>>> import likely
+>>> model = likely.NaiveBayes().fit([[1.0], [1.5], [4.0], [4.5]], ["a", "a", "b", "b"])
+>>> model.predict([[1.2]]).tolist()
+['a']
+"""
+
+from likely._core import get_threads, set_threads
+from likely.estimators import Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
+from likely.families import GaussianPrior
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Explanation",
+    "GaussianDiscriminant",
+    "GaussianPrior",
+    "NaiveBayes",
+    "NotFittedError",
+    "__version__",
+    "get_threads",
+    "set_threads",
+]

@@ -1,0 +1,74 @@
+"""The native core: arrays in, arrays out. See core/src/lib.rs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Matrix = NDArray[Any]
+_Floats = NDArray[np.float64]
+_Codes = NDArray[np.int32]
+_Columns = list[int] | None
+
+class BadCellError(ValueError):
+    """A cell outside its column's domain: (row, column, value)."""
+
+def collect_moments(
+    x: _Matrix,
+    columns: _Columns,
+    domain: str,
+    classes: int,
+    codes: _Codes,
+    weights: _Floats | None,
+    centred: bool,
+) -> list[_Floats]: ...
+def collect_scatter(
+    x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None, fourth: bool
+) -> list[_Floats]: ...
+def collect_categories(
+    x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None
+) -> list[tuple[_Floats, _Floats]]: ...
+def collect_sparse(
+    starts: NDArray[np.int64],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    width: int,
+    classes: int,
+    codes: _Codes,
+    weights: _Floats | None,
+) -> _Floats: ...
+def score_gaussian(
+    x: _Matrix, columns: _Columns, domain: str, mean: _Floats, precision: _Floats, constant: _Floats, out: _Floats
+) -> None: ...
+def score_linear(
+    x: _Matrix, columns: _Columns, domain: str, slope: _Floats, constant: _Floats, out: _Floats
+) -> None: ...
+def score_base(x: _Matrix, columns: _Columns, kind: str, out: _Floats) -> None: ...
+def score_full(
+    x: _Matrix,
+    columns: _Columns,
+    mean: _Floats,
+    whitener: _Floats,
+    covariance: _Floats,
+    constant: _Floats,
+    out: _Floats,
+) -> None: ...
+def score_categories(
+    x: _Matrix,
+    columns: _Columns,
+    values: _Floats,
+    starts: NDArray[np.int64],
+    log_shares: _Floats,
+    out: _Floats,
+) -> None: ...
+def score_sparse(
+    starts: NDArray[np.int64], indices: NDArray[Any], values: NDArray[Any], log_shares: _Floats, out: _Floats
+) -> None: ...
+def log_shares(counts: _Floats, smoothing: _Floats) -> _Floats: ...
+def encode_integers(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], _Codes]: ...
+def log_density(joint: _Floats) -> _Floats: ...
+def posterior_in_place(joint: _Floats, log_weights: _Floats, log: bool) -> None: ...
+def likeliest(joint: _Floats, log_weights: _Floats) -> NDArray[np.int64]: ...
+def gamma_shapes(gaps: _Floats) -> _Floats: ...
+def set_threads(threads: int | None = None) -> None: ...
+def get_threads() -> int: ...

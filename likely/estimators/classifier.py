@@ -1,0 +1,281 @@
+"""What every generative classifier does, whatever its families: learn, merge, forget, and answer."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.estimators.explanation import Explanation
+from likely.estimators.protocol import Estimator, not_fitted
+from likely.families import LinearForm, QuadraticForm, subtract_logs
+from likely.joint import Joint, Part
+from likely.learn import collect
+from likely.statistics import Array, JointStatistics, Labels, union_of_classes
+from likely.table import Table, read_assignment
+
+
+class Knowledge:
+    """What a classifier has learned: its parts, the statistics, and the joint that they solve to."""
+
+    def __init__(self, parts: tuple[Part, ...], statistics: JointStatistics, names: tuple[str, ...], priors: Any):
+        self.parts = parts
+        self.statistics = statistics
+        self.names = names
+        self.priors = priors
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The joint distribution, solved when it is first asked for."""
+        priors = read_priors(self.priors, self.statistics.classes)
+        return Joint.solve(self.statistics, self.parts, self.names, priors)
+
+    def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
+        """Return the knowledge of other statistics."""
+        return Knowledge(self.parts, statistics, self.names, self.priors)
+
+
+class GenerativeClassifier(Estimator):
+    """A classifier that models p(x, y). Subclasses say which family each column follows."""
+
+    priors: Any
+    _knowledge: Knowledge
+
+    @abstractmethod
+    def _parts(self, table: Table) -> tuple[Part, ...]:
+        """Return the family of every block of columns."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their labels y, forgetting all that was learned before.
+
+        Parameters
+        ----------
+        X
+            rows × columns of numbers; NaN is a missing cell
+        y
+            a label for each row
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        table = self._read_first(X)
+        knowledge = self._learned(table, y, sample_weight)
+        knowledge.joint  # noqa: B018  solved now, so that what cannot be solved is said now
+        self._keep(table, knowledge)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
+
+        ``classes`` may name labels that will come later; labels not named are learned when they come.
+        """
+        first = not hasattr(self, "_knowledge")
+        table = self._read_first(X) if first else self._read_next(X)
+        if first:
+            knowledge = self._learned(table, y, sample_weight)
+        else:
+            known = self._knowledge
+            more = collect(table, read_assignment(y, sample_weight, table.rows), known.parts)
+            knowledge = known.with_statistics(known.statistics + more)
+        if classes is not None:
+            labels = np.unique(np.asarray(classes))
+            unknown = np.setdiff1d(knowledge.statistics.classes, labels)
+            if first and len(unknown):
+                raise ValueError(f"expected labels among classes={labels.tolist()}, got {unknown[0].item()!r} in y")
+            knowledge = knowledge.with_statistics(_with_classes(knowledge.statistics, labels))
+        if first:
+            self._keep(table, knowledge)
+        else:
+            self._replace(knowledge)
+        return self
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned, as if their rows had been given to this one. They stay as they are."""
+        knowledge = self._known()
+        statistics = knowledge.statistics
+        for other in others:
+            theirs = other._known()
+            if type(other) is not type(self) or repr(other) != repr(self):
+                raise ValueError(f"expected a model with the same parameters, {self!r}, got {other!r}: fit both alike")
+            if theirs.names != knowledge.names or theirs.parts != knowledge.parts:
+                raise ValueError(
+                    f"expected a model of the columns {_few(knowledge.names)}, got one of {_few(theirs.names)}"
+                )
+            statistics = statistics + theirs.statistics
+        self._replace(knowledge.with_statistics(statistics))
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: the model becomes what it would be had it never seen them."""
+        knowledge = self._known()
+        table = self._read_next(X)
+        gone = collect(table, read_assignment(y, sample_weight, table.rows), knowledge.parts)
+        statistics = knowledge.statistics - gone
+        if not statistics.weights.sums["weight"].any():
+            raise ValueError(
+                "expected some rows to be left, got a request to forget all of them: use a new model instead"
+            )
+        self._replace(knowledge.with_statistics(statistics))
+        return self
+
+    def _learned(self, table: Table, y: Any, sample_weight: Any) -> Knowledge:
+        assignment = read_assignment(y, sample_weight, table.rows)
+        parts = self._parts(table)
+        names = table.names or tuple(f"x{j}" for j in range(table.width))
+        return Knowledge(parts, collect(table, assignment, parts), names, self.priors)
+
+    def _keep(self, table: Table, knowledge: Knowledge) -> None:
+        self._keep_columns(table)
+        self._replace(knowledge)
+
+    def _replace(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self.classes_ = knowledge.statistics.classes
+        self.class_count_ = knowledge.statistics.weights.sums["weight"]
+
+    def _known(self) -> Knowledge:
+        try:
+            return self._knowledge
+        except AttributeError:
+            raise not_fitted(type(self).__name__) from None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_knowledge")
+
+    @property
+    def joint_(self) -> Joint:
+        """The joint distribution p(x, y)."""
+        return self._known().joint
+
+    @property
+    def priors_(self) -> Array:
+        """p(y), one for each class."""
+        return self.joint_.weights
+
+    def predict(self, X: Any) -> Labels:
+        """Return the likeliest class of each row."""
+        joint = self.joint_
+        labels: Labels = joint.classes[joint.likeliest(self._read_next(X))]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x), rows × classes."""
+        return self.joint_.posterior(self._read_next(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""
+        return self.joint_.posterior(self._read_next(X), log=True)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class if there are two, else log p(x, y), rows × classes."""
+        scores = self.joint_.log_joint(self._read_next(X))
+        if scores.shape[1] != 2:
+            return scores
+        return subtract_logs(scores[:, 1], scores[:, 0])
+
+    def log_density(self, X: Any) -> Array:
+        """Return log p(x) of each row, whatever its class: how usual it is."""
+        return self.joint_.log_density(self._read_next(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right."""
+        right = self.predict(X) == np.asarray(y).ravel()
+        return float(np.average(right, weights=sample_weight))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
+        """Draw n new rows, first y, then x given y. Returns (X, y)."""
+        x, codes = self.joint_.sample(n, _generator(random_state))
+        return x, self.joint_.classes[codes]
+
+    def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
+        """Say what each cell contributes to the log-odds of ``label`` against ``against``.
+
+        By default the likeliest class of each row against the next one.
+        """
+        joint = self.joint_
+        table = self._read_next(X)
+        one, other = self._pair(joint.log_joint(table), label, against)
+        base, cells = joint.log_odds(table, one, other)
+        return Explanation(
+            joint.classes[one], joint.classes[other], base, cells, self._known().names, _cells_of(table, X)
+        )
+
+    def linear_form(self) -> LinearForm:
+        """Return θ (classes × columns) and θ₀: the scores θ·x + θ₀ of two classes differ by their log-odds."""
+        return self.joint_.linear_form()
+
+    def quadratic_form(self) -> QuadraticForm:
+        """Return A, b and c: the scores xᵀAx + b·x + c of two classes differ by their log-odds."""
+        return self.joint_.quadratic_form()
+
+    def _pair(self, scores: Array, label: Any, against: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places of the two classes to compare in each row."""
+        rows = np.arange(len(scores))
+        if label is None:
+            scores_for_label = scores.copy()
+            if against is not None and scores.shape[1] > 1:
+                scores_for_label[:, self._place(against)] = -np.inf
+            one = scores_for_label.argmax(axis=1)
+        else:
+            one = np.full(len(scores), self._place(label))
+        if against is not None:
+            return one, np.full(len(scores), self._place(against))
+        if scores.shape[1] == 1:
+            return one, one
+        others = scores.copy()
+        others[rows, one] = np.nan
+        return one, np.nanargmax(others, axis=1)
+
+    def _place(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes_ == label)
+        if len(found) == 0:
+            raise ValueError(f"expected a label among {_few(tuple(self.classes_.tolist()))}, got {label!r}")
+        return int(found[0])
+
+
+def read_priors(priors: Any, classes: Labels) -> Array | None:
+    """Return given class weights in the order of the classes: from a sequence, a dict, or ``"uniform"``."""
+    if priors is None:
+        return None
+    k = len(classes)
+    if isinstance(priors, str):
+        if priors != "uniform":
+            raise ValueError(f"expected priors='uniform', one number for each class, or a dict, got {priors!r}")
+        return np.full(k, 1 / k)
+    if isinstance(priors, Mapping):
+        lacking = [label for label in classes.tolist() if label not in priors]
+        if lacking or len(priors) != k:
+            raise ValueError(f"expected priors for the classes {_few(tuple(classes.tolist()))}, got {priors!r}")
+        priors = [priors[label] for label in classes.tolist()]
+    weights = np.array(priors, dtype=np.float64)
+    if weights.shape != (k,):
+        raise ValueError(f"Number of priors must match number of classes: expected {k}, got {weights.shape}")
+    if not np.all(weights >= 0) or not np.isclose(weights.sum(), 1.0):
+        raise ValueError(
+            f"Priors must be non-negative and the sum of the priors should be 1: got {weights.tolist()}, "
+            f"which sum to {weights.sum():g}; divide them by their sum"
+        )
+    weights /= weights.sum()
+    return weights
+
+
+def _with_classes(statistics: JointStatistics, labels: Labels) -> JointStatistics:
+    union = union_of_classes(statistics.classes, labels)
+    aligned = [part.aligned({**part.labels, "class": union}) for part in (statistics.weights, *statistics.blocks)]
+    return JointStatistics(aligned[0], tuple(aligned[1:]))
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
+def _cells_of(table: Table, X: Any) -> Any:
+    return table.cells if isinstance(table.cells, np.ndarray) else X
+
+
+def _few(names: tuple[Any, ...], most: int = 6) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return f"[{shown}, … {len(names) - most} more]" if len(names) > most else f"[{shown}]"

@@ -1,0 +1,67 @@
+"""Why a row got its class: what each column says, in logarithms that add up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.statistics import Array, Labels
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """For each row, the log-odds of one class against another, cell by cell.
+
+    Attributes
+    ----------
+    label, against
+        the two classes, one of each for every row
+    base
+        what holds before any cell is read: the log-odds of the class weights (and, under a full covariance, of what no single
+        column accounts for)
+    cells
+        what each cell says, rows × columns: positive for ``label``, negative for ``against``, 0 where it is missing
+    columns
+        the names of the columns
+    values
+        the rows explained
+    """
+
+    label: Labels
+    against: Labels
+    base: Array
+    cells: Any
+    columns: tuple[str, ...]
+    values: Any
+
+    @property
+    def log_odds(self) -> Array:
+        """log p(label | x) − log p(against | x) of every row: the base and its cells added."""
+        return np.asarray(self.base + np.asarray(self.cells.sum(axis=1)).ravel())
+
+    def top(self, row: int = 0, most: int = 10) -> list[tuple[str, float, float]]:
+        """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""
+        cells, values = (_row_of(array, row) for array in (self.cells, self.values))
+        order = np.argsort(-np.abs(cells), kind="stable")[:most]
+        return [(self.columns[j], float(values[j]), float(cells[j])) for j in order if cells[j] != 0]
+
+    def __str__(self) -> str:
+        return "\n\n".join(self._table(row) for row in range(min(len(self.base), 5)))
+
+    def _table(self, row: int) -> str:
+        lines = [("before reading the row", "", self.base[row])]
+        lines += [(name, f"{value:.6g}", odds) for name, value, odds in self.top(row)]
+        lines.append(("altogether", "", self.log_odds[row]))
+        width = max(len(name) for name, _, _ in lines)
+        head = f"{_plain(self.label[row])!r} against {_plain(self.against[row])!r}, log-odds"
+        return "\n".join([head, *(f"{name:<{width}}  {value:>12}  {odds:+10.3f}" for name, value, odds in lines)])
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _row_of(array: Any, row: int) -> Array:
+    if hasattr(array, "tocsr"):
+        return np.asarray(array.tocsr()[[row]].toarray()).ravel()
+    return np.asarray(array[row], dtype=np.float64)

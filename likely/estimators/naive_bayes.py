@@ -1,0 +1,150 @@
+"""Naive Bayes: given the class, columns are independent, each of its own family."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from likely.estimators.classifier import GenerativeClassifier
+from likely.families import FAMILIES, Categorical, Family, Gaussian, Multinomial
+from likely.joint import Part
+from likely.table import SparseRows, Table
+
+IGNORE = "ignore"
+
+
+class NaiveBayes(GenerativeClassifier):
+    """Classify rows of mixed columns, taking every column as independent of the others given the class.
+
+    Missing cells (NaN) are left out, in training and in prediction. Statistics are kept, so a model can learn more rows, be
+    merged with others, and forget.
+
+    Parameters
+    ----------
+    columns
+        the family of every column: one name for all, a list with one for each, or a dict from column name or
+        number to family, the others being chosen by their type. Names are "gaussian", "log-normal", "gamma",
+        "exponential", "poisson", "bernoulli", "categorical" (integer codes), "multinomial" (counts of words) and
+        "ignore"; a family such as ``likely.families.Gaussian(tied=True)`` may stand for a name. "auto": yes/no columns are
+        Bernoulli, sparse matrices multinomial, all others Gaussian.
+    priors
+        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+    smoothing
+        pseudo-counts of categories and words: one number, one for each, or one for each class and category or word
+    pseudo_rows
+        for the other families: rows like those of all classes together that every class is imagined to have
+    unbiased
+        divide the variance of Gaussian columns by n − 1 instead of n
+
+    Attributes
+    ----------
+    classes_
+        the labels, sorted
+    class_count_
+        the weight of the rows of each class
+    priors_
+        p(y)
+    joint_
+        the joint distribution, with the density of every block of columns
+    n_features_in_, feature_names_in_
+        the number of columns, and their names if they have any
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likely import NaiveBayes
+    >>> X = np.array([[1.0, 0], [1.2, 0], [3.1, 1], [np.nan, 1], [2.7, 0]])
+    >>> model = NaiveBayes(columns=["gaussian", "bernoulli"]).fit(X, ["small", "small", "large", "large", "large"])
+    >>> model.predict([[1.1, np.nan], [2.9, 1]]).tolist()
+    ['small', 'large']
+    """
+
+    def __init__(
+        self,
+        columns: Any = "auto",
+        *,
+        priors: Any = None,
+        smoothing: Any = 1.0,
+        pseudo_rows: float = 0.0,
+        unbiased: bool = False,
+    ):
+        self.columns = columns
+        self.priors = priors
+        self.smoothing = smoothing
+        self.pseudo_rows = pseudo_rows
+        self.unbiased = unbiased
+
+    def _parts(self, table: Table) -> tuple[Part, ...]:
+        wanted = _families_by_column(self.columns, table)
+        if isinstance(table.cells, SparseRows):
+            family = self._family(wanted[0], table)
+            if not isinstance(family, Multinomial) or any(name != wanted[0] for name in wanted):
+                raise ValueError(
+                    f"expected columns='multinomial' for a sparse matrix, got {self.columns!r}: call X.toarray() first"
+                )
+            return (Part(family, None),)
+        groups: dict[int, tuple[Family, list[int]]] = {}
+        made: dict[str, Family] = {}
+        for j, name in enumerate(wanted):
+            if name == IGNORE:
+                continue
+            if isinstance(name, str):
+                family = made.setdefault(name, self._family(name, table))
+            else:
+                family = self._family(name, table)
+            groups.setdefault(id(family), (family, []))[1].append(j)
+        if len(groups) == 1:
+            family, columns = next(iter(groups.values()))
+            if len(columns) == table.width:
+                return (Part(family, None),)
+        return tuple(Part(family, columns) for family, columns in groups.values())
+
+    def _family(self, wanted: Any, table: Table) -> Family:
+        if isinstance(wanted, Family):
+            if isinstance(wanted, Gaussian) and wanted.covariance == "full":
+                raise ValueError("expected independent columns, got a full covariance: use likely.GaussianDiscriminant")
+            return wanted
+        if wanted == "auto":
+            wanted = _by_type(table)
+        if wanted not in FAMILIES:
+            raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {wanted!r}")
+        kind = FAMILIES[wanted]
+        if issubclass(kind, Categorical | Multinomial):
+            return kind(smoothing=self.smoothing)
+        if issubclass(kind, Gaussian):
+            return kind(pseudo_rows=self.pseudo_rows, unbiased=self.unbiased)
+        return kind(pseudo_rows=self.pseudo_rows)  # type: ignore[call-arg]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.columns not in ("auto", "gaussian")
+        return tags
+
+
+def _by_type(table: Table) -> str:
+    if isinstance(table.cells, SparseRows):
+        return "multinomial"
+    return "bernoulli" if table.cells.dtype == bool else "gaussian"
+
+
+def _families_by_column(columns: Any, table: Table) -> list[Any]:
+    """Return what the user wants for each column: a name, or a family."""
+    if isinstance(columns, str | Family):
+        return [columns] * table.width
+    if isinstance(columns, Mapping):
+        wanted: list[Any] = ["auto"] * table.width
+        for key, family in columns.items():
+            wanted[_column_number(key, table)] = family
+        return wanted
+    wanted = list(columns)
+    if len(wanted) != table.width:
+        raise ValueError(f"expected a family for each of the {table.width} columns, got {len(wanted)}")
+    return wanted
+
+
+def _column_number(key: Any, table: Table) -> int:
+    if isinstance(key, str) and table.names is not None and key in table.names:
+        return table.names.index(key)
+    if isinstance(key, int) and -table.width <= key < table.width:
+        return key % table.width
+    have = list(table.names) if table.names is not None else f"0 to {table.width - 1}"
+    raise ValueError(f"expected columns among {have}, got {key!r}")

@@ -1,0 +1,119 @@
+"""What every family does: collect statistics of a block of columns, and solve them for a density in every class."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely._core import BadCellError
+from likely.statistics import Array, Assignment, Statistics
+from likely.table import Block, Table
+
+Codes = NDArray[np.int64]
+
+
+class LinearForm(NamedTuple):
+    """Scores θ·x + θ₀ of every class, equal to log p(x, y) up to a term that is the same in every class."""
+
+    theta: Array
+    theta0: Array
+
+
+class QuadraticForm(NamedTuple):
+    """Scores xᵀAx + b·x + c of every class, equal to log p(x, y) up to a term that is the same in every class."""
+
+    A: Array
+    b: Array
+    c: Array
+
+
+class Density(ABC):
+    """p(x | class) for a block of columns, in every class."""
+
+    @abstractmethod
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add log p(x | class) of every row to ``out`` (rows × classes); a missing cell adds nothing."""
+
+    @abstractmethod
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Any:
+        """Draw a row of each of the given classes."""
+
+    @abstractmethod
+    def column(self, j: int) -> "Density":
+        """Return the density of one column, whatever the others hold."""
+
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
+        """Return what every cell says for class ``one`` against ``other`` (rows × columns), and what is left over."""
+        rows = np.arange(block.table.rows)
+        odds = np.empty((len(rows), block.width))
+        k = self.classes
+        for j in range(block.width):
+            scores = np.zeros((len(rows), k))
+            self.column(j).add_log_density(block.single(j), scores)
+            odds[:, j] = subtract_logs(scores[rows, one], scores[rows, other])
+        return odds, np.zeros(len(rows))
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """The number of classes."""
+
+    def linear_form(self) -> LinearForm | None:
+        """Return the scores as a linear function of the cells, or None if they are not one."""
+        return None
+
+    def quadratic_form(self) -> QuadraticForm | None:
+        """Return the scores as a quadratic function of the cells, or None if they are not one."""
+        linear = self.linear_form()
+        if linear is None:
+            return None
+        k, d = linear.theta.shape
+        return QuadraticForm(np.zeros((k, d, d)), linear.theta, linear.theta0)
+
+
+class Family(ABC):
+    """What x looks like within one class. Families are values: frozen, compared by their parameters."""
+
+    name: str
+    expects: str
+
+    def collect(self, block: Block, assignment: Assignment) -> Statistics:
+        """Collect the sufficient statistics of a block of columns."""
+        with readable_errors(block.table, self.expects):
+            return self._collect(block, assignment)
+
+    @abstractmethod
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
+
+    @abstractmethod
+    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+        """Return the density that maximises the likelihood, or the posterior if the family has a prior."""
+
+
+@contextmanager
+def readable_errors(table: Table, expects: str) -> Iterator[None]:
+    """Turn the core's complaint about a cell into a sentence."""
+    try:
+        yield
+    except BadCellError as error:
+        row, column, value = error.args
+        # The core's exception names a place; the sentence below says it all, so its traceback is left out.
+        raise ValueError(
+            f"expected {expects}, got {value:g} in row {row} of {table.column_name(column)}: {_remedy(value)}"
+        ) from None
+
+
+def _remedy(value: float) -> str:
+    if np.isinf(value):
+        return "replace infinity by a number, or by NaN if the value is not known"
+    return "correct the value, set it to NaN if it is not known, or choose another family for the column"
+
+
+def subtract_logs(one: Array, other: Array) -> Array:
+    """Return the difference of two logarithms; 0 where both are −∞: what is impossible twice says nothing."""
+    with np.errstate(invalid="ignore"):
+        difference = one - other
+    return np.where(np.isnan(difference) & np.isneginf(one) & np.isneginf(other), 0.0, difference)

@@ -1,0 +1,194 @@
+"""The covariance grid: spherical, diagonal or full, by class or tied, shrunk or not, from one set of moments."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from likely.families.moments import Moments
+from likely.statistics import Array, Statistics
+
+Shrinkage = float | Literal["oas", "ledoit-wolf"]
+
+# A variance is at least this share of the column's variance over all rows. Smaller ones are rounding, or a class whose
+# few values happen to agree; without a floor one such column would decide every question.
+_FLOOR = 1e-9
+
+
+@dataclass(frozen=True)
+class Structure(ABC):
+    """A kind of covariance. ``tied`` is 1 for one covariance of all classes, 0 for one each, or anything between."""
+
+    tied: float
+    shrinkage: Shrinkage
+    target: str | None
+    unbiased: bool
+
+    targets: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        if self.shrinkage != 0 and not self.targets:
+            raise ValueError(
+                f"expected shrinkage=0 for a spherical covariance, got {self.shrinkage!r}: there is nothing simpler to "
+                "shrink it to"
+            )
+        if isinstance(self.shrinkage, str):
+            if self.shrinkage not in ("oas", "ledoit-wolf"):
+                raise ValueError(f"expected shrinkage 'oas', 'ledoit-wolf' or a number, got {self.shrinkage!r}")
+            if "diagonal" not in self.targets:
+                raise ValueError(f"expected a number as shrinkage of a diagonal covariance, got {self.shrinkage!r}")
+        elif not 0 <= self.shrinkage <= 1:
+            raise ValueError(f"expected shrinkage between 0 and 1, got {self.shrinkage!r}")
+        if not 0 <= self.tied <= 1:
+            raise ValueError(f"expected tied=True, False or a number between 0 and 1, got {self.tied!r}")
+        if self.target is not None and self.target not in self.targets:
+            raise ValueError(f"expected a target among {self.targets}, got {self.target!r}")
+
+    @property
+    def needs_fourth_moments(self) -> bool:
+        """Whether the statistics must hold products of four cells."""
+        return self.shrinkage == "ledoit-wolf"
+
+    def covariances(self, moments: Moments, statistics: Statistics) -> Array:
+        """Return the covariance of every class, or one for all if tied: variances, or matrices if full."""
+        n = moments.n
+        degrees = n - (n > 0) if self.unbiased else n
+        total = moments.pooled()
+        of_all = _divide(*self._simplified(total.scatter, total.n), np.ones(()))
+        parts = []
+        if self.tied < 1:
+            fourth = self._fourth(statistics, moments, pooled=False)
+            # A class of which nothing is known varies like all classes together.
+            parts.append((1 - self.tied, self._shrunk(moments.scatter, degrees, n, of_all, fourth)))
+        if self.tied > 0:
+            fourth = self._fourth(statistics, moments, pooled=True)
+            scatter, degrees, n = (array.sum(axis=0, keepdims=True) for array in (moments.scatter, degrees, n))
+            parts.append((self.tied, self._shrunk(scatter, degrees, n, of_all, fourth)))
+        covariance = parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts)
+        return self._floored(np.asarray(covariance), of_all)
+
+    def _shrunk(self, scatter: Array, degrees: Array, n: Array, of_all: Array, fourth: Array | None) -> Array:
+        covariance = _divide(*self._simplified(scatter, degrees), of_all)
+        if self.shrinkage == 0:
+            return covariance
+        target = self.target or self.targets[0]
+        return self._towards(target, covariance, n.max(axis=1), fourth)
+
+    def _fourth(self, statistics: Statistics, moments: Moments, *, pooled: bool) -> Array | None:
+        """Return Σ (x_i−μ_i)²(x_j−μ_j)² of every class."""
+        if not self.needs_fourth_moments:
+            return None
+        fourth = statistics.rebased(moments.mean).sums["quartic"]
+        return fourth.sum(axis=0, keepdims=True) if pooled else fourth
+
+    @abstractmethod
+    def _simplified(self, scatter: Array, degrees: Array) -> tuple[Array, Array]:
+        """Return the scatter and its degrees of freedom for this structure."""
+
+    @abstractmethod
+    def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
+        """Shrink the covariance."""
+
+    @abstractmethod
+    def _floored(self, covariance: Array, of_all: Array) -> Array:
+        """Return the covariance with no variance below the floor."""
+
+
+class Diagonal(Structure):
+    """A variance for every column."""
+
+    targets: ClassVar[tuple[str, ...]] = ("spherical",)
+
+    def _simplified(self, scatter: Array, degrees: Array) -> tuple[Array, Array]:
+        return scatter, degrees
+
+    def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
+        assert not isinstance(self.shrinkage, str)
+        return (1 - self.shrinkage) * covariance + self.shrinkage * covariance.mean(axis=1, keepdims=True)
+
+    def _floored(self, covariance: Array, of_all: Array) -> Array:
+        return _at_least(covariance, of_all)
+
+
+class Spherical(Diagonal):
+    """One variance for all columns: Σ‖x−μ‖² / (d·n), or over the cells that are there."""
+
+    targets = ()
+
+    def _simplified(self, scatter: Array, degrees: Array) -> tuple[Array, Array]:
+        shape = scatter.shape
+        degrees = np.broadcast_to(degrees, shape).sum(axis=1, keepdims=True)
+        return np.broadcast_to(scatter.sum(axis=1, keepdims=True), shape), np.broadcast_to(degrees, shape)
+
+
+class Full(Structure):
+    """A covariance for every pair of columns."""
+
+    targets = ("diagonal", "spherical")
+
+    def _simplified(self, scatter: Array, degrees: Array) -> tuple[Array, Array]:
+        return scatter, degrees[:, :, None]
+
+    def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
+        d = covariance.shape[1]
+        variances = np.einsum("cii->ci", covariance)
+        if target == "spherical":
+            scale = np.ones_like(variances)
+            aim = np.eye(d) * variances.mean(axis=1)[:, None, None]
+        else:
+            scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+            aim = np.eye(d) * variances[:, None, :]
+        if isinstance(self.shrinkage, str):
+            scaled = covariance / (scale[:, :, None] * scale[:, None, :])
+            if fourth is None:
+                share = _oas(scaled, n)
+            else:
+                share = _ledoit_wolf(scaled, n, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
+        else:
+            share = np.full(len(covariance), float(self.shrinkage))
+        return (1 - share)[:, None, None] * covariance + share[:, None, None] * aim
+
+    def _floored(self, covariance: Array, of_all: Array) -> Array:
+        covariance = covariance.copy()
+        diagonal = np.einsum("cii->ci", covariance)
+        diagonal[:] = _at_least(diagonal, np.einsum("cii->ci", of_all))
+        return covariance
+
+
+STRUCTURES: dict[str, type[Structure]] = {"spherical": Spherical, "diagonal": Diagonal, "full": Full}
+
+
+def _divide(scatter: Array, degrees: Array, otherwise: Array) -> Array:
+    known = np.broadcast_to(degrees > 0, scatter.shape)
+    out = np.broadcast_to(otherwise, scatter.shape).copy()
+    np.divide(scatter, degrees, out=out, where=known)
+    return out
+
+
+def _at_least(variance: Array, of_all: Array) -> Array:
+    """Lift variances to the floor. A column that never varies has no scale: its variance is 1 in every class."""
+    return np.where(of_all > 0, np.maximum(variance, _FLOOR * of_all), 1.0)
+
+
+def _oas(covariance: Array, n: Array) -> Array:
+    """Return the oracle-approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010), for each class."""
+    d = covariance.shape[1]
+    mean = np.einsum("cii->c", covariance) / d
+    alpha = (covariance**2).mean(axis=(1, 2))
+    return _share(alpha + mean**2, (n + 1) * (alpha - mean**2 / d))
+
+
+def _ledoit_wolf(covariance: Array, n: Array, fourth: Array) -> Array:
+    """Return the shrinkage of Ledoit and Wolf (2004), for each class."""
+    d = covariance.shape[1]
+    mean = np.einsum("cii->c", covariance) / d
+    squares = (covariance**2).sum(axis=(1, 2))
+    spread = squares - d * mean**2
+    n = np.maximum(n, 1.0)
+    noise = (fourth.sum(axis=(1, 2)) / n - squares) / n
+    return _share(np.clip(noise, 0.0, None), spread)
+
+
+def _share(part: Array, whole: Array) -> Array:
+    return np.clip(np.divide(part, whole, out=np.ones_like(part), where=whole > 0), 0.0, 1.0)

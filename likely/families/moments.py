@@ -1,0 +1,107 @@
+"""Means and scatters of every class from sums about an origin, with imagined rows added, without losing a digit."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from likely import _core
+from likely.statistics import Array, Assignment, Statistics
+from likely.table import Block
+
+
+def collect_moments(block: Block, assignment: Assignment, domain: str, *, centred: bool) -> Statistics:
+    """Collect Σw, Σw(x−o), Σw(x−o)² for each class and column, of the cells that are there.
+
+    ``centred``: o lies in the middle of each class, so that no offset costs a digit; else o = 0.
+    """
+    classes, codes, weights = assignment
+    x = block.dense()
+    origin, weight, total, square = _core.collect_moments(
+        x, block.columns, domain, len(classes), codes, weights, centred
+    )
+    sums = {"weight": weight, "sum": total, "square": square}
+    return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": classes}, origin)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weight n, mean and scatter Σw(x−mean)² of every class.
+
+    A mean is kept as a base, shared by all classes, and what lies beyond it: means that differ in their last digits only can
+    still be told apart.
+    """
+
+    n: Array
+    """classes × columns, or classes × 1 where no cell is missing"""
+    base: Array
+    beyond: Array
+    scatter: Array
+    """classes × columns, or classes × columns × columns"""
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> Self:
+        """Take the moments from the statistics of a Gaussian."""
+        sums, origin = statistics.sums, statistics.origin
+        assert origin is not None
+        n = sums["weight"].reshape(len(origin), -1)
+        shift = _over(sums["sum"], n)
+        seen = n > 0
+        heaviest = np.broadcast_to(np.argmax(n, axis=0), origin.shape[1:])
+        base = origin[heaviest, np.arange(origin.shape[1])]
+        beyond = np.where(seen, (origin - base) + shift, 0.0)
+        if "product" in sums:
+            scatter = sums["product"] - n[:, :, None] * shift[:, :, None] * shift[:, None, :]
+            diagonal = np.einsum("cii->ci", scatter)
+        else:
+            scatter = diagonal = sums["square"] - n * shift**2
+        np.maximum(diagonal, 0.0, out=diagonal)  # a view of the scatter's diagonal, or the scatter itself
+        return cls(n, base, beyond, scatter)
+
+    @property
+    def mean(self) -> Array:
+        """The mean of every class."""
+        return self.base + self.beyond
+
+    @property
+    def full(self) -> bool:
+        """Whether the scatter is a matrix for each class."""
+        return self.scatter.ndim == 3
+
+    def pooled(self) -> Self:
+        """Return the moments of all classes together, as one class."""
+        n = self.n.sum(axis=0, keepdims=True)
+        beyond = _over((self.n * self.beyond).sum(axis=0, keepdims=True), n)
+        apart = self.beyond - beyond
+        if self.full:
+            between = np.einsum("c,ci,cj->ij", self.n[:, 0], apart, apart)
+        else:
+            between = (self.n * apart**2).sum(axis=0)
+        return replace(self, n=n, beyond=beyond, scatter=(self.scatter.sum(axis=0) + between)[None])
+
+    def with_imagined(self, prior: "Moments") -> Self:
+        """Add the rows of a prior (one class) to every class."""
+        n = self.n + prior.n
+        apart = self.beyond - (prior.beyond + (prior.base - self.base))
+        pull = _over(self.n * prior.n, n)
+        beyond = self.beyond - _over(prior.n, n) * apart
+        if self.full:
+            between = pull[:, :, None] * apart[:, :, None] * apart[:, None, :]
+        else:
+            between = pull * apart**2
+        return replace(self, n=n, beyond=beyond, scatter=self.scatter + prior.scatter + between)
+
+    def weighing(self, rows: float) -> Self:
+        """Return the same mean and covariance, from another number of rows."""
+        factor = _over(np.full_like(self.n, rows), self.n)
+        scatter = self.scatter * (factor[:, :, None] if self.full else factor)
+        return replace(self, n=np.where(self.n > 0, rows, 0.0), scatter=scatter)
+
+    def filled(self, pooled: "Moments") -> Self:
+        """Return moments in which a class without a cell in a column has the mean of all classes there."""
+        return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))
+
+
+def _over(a: Array, n: Array) -> Array:
+    """Divide, with 0 where nothing was seen."""
+    return np.divide(a, n, out=np.zeros(np.broadcast_shapes(a.shape, n.shape)), where=n > 0)

@@ -1,0 +1,195 @@
+"""Families of counts and of positive numbers whose statistics are sums of x and of log x."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from likely import _core
+from likely.families.base import Codes, Density, Family, LinearForm
+from likely.families.moments import Moments, collect_moments
+from likely.statistics import Array, Assignment, Statistics
+from likely.table import Block
+
+# No mean is below this share of the column's mean over all rows, and no gamma distribution narrower than that.
+_FLOOR = 1e-9
+
+
+@dataclass(frozen=True)
+class Positive(Family):
+    """What the families here have in common: sums of x, and rows imagined like those of all classes together."""
+
+    pseudo_rows: float = 0.0
+
+    domain: ClassVar[str] = "non-negative"
+
+    def __post_init__(self) -> None:
+        if not self.pseudo_rows >= 0:
+            raise ValueError(f"expected pseudo_rows of 0 or more, got {self.pseudo_rows!r}")
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        return collect_moments(block, assignment, self.domain, centred=False)
+
+    def _means(self, statistics: Statistics) -> Array:
+        """Return the mean of every class and column; NaN in a column that was never seen."""
+        moments = Moments.of(statistics)
+        pooled = moments.pooled()
+        if self.pseudo_rows > 0:
+            moments = moments.with_imagined(pooled.weighing(self.pseudo_rows))
+        return np.where(pooled.n > 0, moments.filled(pooled).mean, np.nan)
+
+
+class Poisson(Positive):
+    """Counts of independent events: p(x) = λˣ e^−λ / x!."""
+
+    name = "poisson"
+    expects = "a count (0, 1, 2, …)"
+    domain = "count"
+
+    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+        """Return λ = the mean of every class."""
+        return PoissonDensity(np.maximum(self._means(statistics), 0.0))
+
+
+class Exponential(Positive):
+    """Waiting times: p(x) = e^(−x/μ) / μ."""
+
+    name = "exponential"
+    expects = "a number that is not negative"
+
+    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+        """Return μ = the mean of every class."""
+        means = self._means(statistics)
+        of_all = Moments.of(statistics).pooled().mean
+        return ExponentialDensity(np.maximum(means, np.where(of_all > 0, _FLOOR * of_all, 1.0)))
+
+
+class Gamma(Positive):
+    """Positive numbers such as ages or durations: p(x) ∝ x^(a−1) e^(−bx)."""
+
+    name = "gamma"
+    expects = "a positive number"
+    domain = "positive"
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        # The columns themselves, then their logarithms.
+        plain = collect_moments(block, assignment, "positive", centred=False)
+        logarithms = collect_moments(block, assignment, "log", centred=False)
+        sums = {name: np.hstack([array, logarithms.sums[name]]) for name, array in plain.sums.items()}
+        assert plain.origin is not None
+        assert logarithms.origin is not None
+        return Statistics(sums, plain.axes, plain.labels, np.hstack([plain.origin, logarithms.origin]))
+
+    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+        """Return the shape a and the rate b of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
+        mean, mean_log = np.hsplit(self._means(statistics), 2)
+        gap = np.maximum(np.log(mean) - mean_log, _FLOOR)
+        never = np.isnan(gap)
+        shape = _core.gamma_shapes(np.where(never, 1.0, gap).ravel()).reshape(gap.shape)
+        shape = np.where(never, np.nan, shape)
+        return GammaDensity(shape, shape / mean)
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonDensity(Density):
+    """Poisson distributions of rate λ; a column that was never seen has the rate NaN, and says nothing."""
+
+    rate: Array
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.rate)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's counts."""
+        _core.score_linear(block.dense(), block.columns, "count", *_silent(_log(self.rate), -self.rate), out)
+        _core.score_base(block.dense(), block.columns, "factorial", out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a row of each class given."""
+        rate = self.rate[codes]
+        drawn = generator.poisson(np.where(np.isnan(rate), 0.0, rate)).astype(np.float64)
+        return np.where(np.isnan(rate), np.nan, drawn)
+
+    def column(self, j: int) -> "PoissonDensity":
+        """Return the density of one column."""
+        return PoissonDensity(self.rate[:, [j]])
+
+    def linear_form(self) -> LinearForm | None:
+        """Return θ = log λ and θ₀ = −Σλ."""
+        return LinearForm(_log(self.rate), -self.rate.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialDensity(Density):
+    """Exponential distributions of mean μ."""
+
+    mean: Array
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.mean)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log density of every row."""
+        slope, constant = _silent(-1 / self.mean, -np.log(self.mean))
+        _core.score_linear(block.dense(), block.columns, "non-negative", slope, constant, out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a row of each class given."""
+        return generator.standard_exponential((len(codes), self.mean.shape[1])) * self.mean[codes]
+
+    def column(self, j: int) -> "ExponentialDensity":
+        """Return the density of one column."""
+        return ExponentialDensity(self.mean[:, [j]])
+
+    def linear_form(self) -> LinearForm | None:
+        """Return θ = −1/μ and θ₀ = −Σ log μ."""
+        return LinearForm(-1 / self.mean, -np.log(self.mean).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class GammaDensity(Density):
+    """Gamma distributions of shape a and rate b."""
+
+    shape: Array
+    rate: Array
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.shape)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log density of every row."""
+        constant = self.shape * np.log(self.rate) - _log_gamma(self.shape)
+        x, columns = block.dense(), block.columns
+        _core.score_linear(x, columns, "positive", *_silent(-self.rate, constant), out)
+        _core.score_linear(x, columns, "log", *_silent(self.shape - 1, np.zeros_like(self.shape)), out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a row of each class given."""
+        return generator.standard_gamma(self.shape[codes]) / self.rate[codes]
+
+    def column(self, j: int) -> "GammaDensity":
+        """Return the density of one column."""
+        return GammaDensity(self.shape[:, [j]], self.rate[:, [j]])
+
+
+def _silent(slope: Array, constant: Array) -> tuple[Array, Array]:
+    """Let columns that were never seen say nothing."""
+    never = np.isnan(slope) | np.isnan(constant)
+    return np.where(never, 0.0, slope), np.where(never, 0.0, constant)
+
+
+def _log(x: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(x)
+
+
+def _log_gamma(x: Array) -> Array:
+    from math import lgamma
+
+    return np.array([lgamma(value) for value in x.flat]).reshape(x.shape)

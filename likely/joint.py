@@ -1,0 +1,179 @@
+"""The joint distribution p(x, y) = class weight × density of every block of columns: every question is asked here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import _core
+from likely.families import Density, Family, LinearForm, QuadraticForm, readable_errors
+from likely.statistics import Array, JointStatistics, Labels
+from likely.table import Block, SparseRows, Table
+
+# Scores are computed for about this many rows × classes at a time.
+_TILE = 1 << 19
+
+
+class Part(NamedTuple):
+    """A block of columns and the family they follow; None stands for all columns."""
+
+    family: Family
+    columns: list[int] | None
+
+
+class LogOdds(NamedTuple):
+    """What every cell says for one class against another, in logarithms; ``base`` + their sum = the log-odds."""
+
+    base: Array
+    cells: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Class weights and, for each block of columns, a density in every class.
+
+    Parameters
+    ----------
+    classes
+        the labels, sorted
+    weights
+        p(y), one for each class
+    parts, densities
+        the blocks, and the density of each
+    width
+        the number of columns of the table
+    """
+
+    classes: Labels
+    weights: Array
+    parts: tuple[Part, ...]
+    densities: tuple[Density, ...]
+    width: int
+
+    @classmethod
+    def solve(
+        cls,
+        statistics: JointStatistics,
+        parts: tuple[Part, ...],
+        names: tuple[str, ...],
+        priors: Array | None = None,
+    ) -> "Joint":
+        """Return the joint of greatest likelihood (or posterior); class weights are N_c/N unless they are given."""
+        counts = statistics.weights.sums["weight"]
+        weights = counts / counts.sum() if priors is None else priors
+        densities = []
+        for part, block in zip(parts, statistics.blocks, strict=True):
+            columns = range(len(names)) if part.columns is None else part.columns
+            densities.append(part.family.solve(block, tuple(names[j] for j in columns)))
+        return cls(statistics.classes, weights, parts, tuple(densities), len(names))
+
+    @cached_property
+    def log_weights(self) -> Array:
+        """log p(y)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    def log_joint(self, table: Table) -> Array:
+        """Return log p(x, y) for every row and class."""
+        out = np.empty((table.rows, len(self.classes)))
+        for tile, scores in self._tiles(table, out):
+            self._score(tile, scores)
+        return out
+
+    def posterior(self, table: Table, *, log: bool = False) -> Array:
+        """Return p(y | x) for every row and class, or its logarithm."""
+        out = np.empty((table.rows, len(self.classes)))
+        for tile, scores in self._tiles(table, out):
+            self._score(tile, scores)
+            _core.posterior_in_place(scores, self.log_weights, log)
+        return out
+
+    def likeliest(self, table: Table) -> NDArray[np.int64]:
+        """Return the place of the likeliest class of every row."""
+        found = [_core.likeliest(self._score(tile, scores), self.log_weights) for tile, scores in self._tiles(table)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def log_density(self, table: Table) -> Array:
+        """Return log p(x) for every row."""
+        found = [_core.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
+        """Return what every cell says for class ``one`` of its row against class ``other``."""
+        with np.errstate(invalid="ignore"):
+            base = np.where(one == other, 0.0, self.log_weights[one] - self.log_weights[other])
+        if len(self.parts) == 1 and self.parts[0].columns is None:
+            cells, rest = self._log_odds_of(0, table, one, other)
+            return LogOdds(base + rest, cells)
+        cells = np.zeros((table.rows, self.width))
+        for i, part in enumerate(self.parts):
+            odds, rest = self._log_odds_of(i, table, one, other)
+            base = base + rest
+            cells[:, part.columns] = odds
+        return LogOdds(base, cells)
+
+    def sample(self, n: int, generator: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+        """Draw n rows: first y, then x given y. Returns the rows and the places of their classes."""
+        codes = generator.choice(len(self.classes), size=n, p=self.weights)
+        x = np.full((n, self.width), np.nan)
+        for part, density in zip(self.parts, self.densities, strict=True):
+            x[:, slice(None) if part.columns is None else part.columns] = density.sample(codes, generator)
+        return x, codes
+
+    def linear_form(self) -> LinearForm:
+        """Return θ and θ₀ of every class: the scores θ·x + θ₀ differ between classes as log p(x, y) does."""
+        theta = np.zeros((len(self.classes), self.width))
+        theta0 = self.log_weights.copy()
+        for part, density in zip(self.parts, self.densities, strict=True):
+            form = density.linear_form()
+            if form is None:
+                raise ValueError(
+                    f"expected a boundary that is linear in the columns, got the family {part.family}, whose is not: "
+                    "ask for quadratic_form(), or tie the variances of the classes"
+                )
+            theta[:, slice(None) if part.columns is None else part.columns] = form.theta
+            theta0 += form.theta0
+        return LinearForm(theta, theta0)
+
+    def quadratic_form(self) -> QuadraticForm:
+        """Return A, b and c of every class: the scores xᵀAx + b·x + c differ between classes as log p(x, y) does."""
+        k = len(self.classes)
+        A, b, c = np.zeros((k, self.width, self.width)), np.zeros((k, self.width)), self.log_weights.copy()
+        for part, density in zip(self.parts, self.densities, strict=True):
+            form = density.quadratic_form()
+            if form is None:
+                raise ValueError(
+                    f"expected a boundary that is quadratic in the columns, got the family {part.family}, whose is not: "
+                    "ask for log_joint values instead"
+                )
+            columns = np.arange(self.width) if part.columns is None else np.asarray(part.columns)
+            A[np.ix_(np.arange(k), columns, columns)] = form.A
+            b[:, columns] = form.b
+            c += form.c
+        return QuadraticForm(A, b, c)
+
+    def _tiles(self, table: Table, out: Array | None = None) -> Iterator[tuple[Table, Array]]:
+        """Cut the table into tiles of rows, each with the scores to fill."""
+        k = len(self.classes)
+        step = max(_TILE // k, 1024)
+        for first in range(0, max(table.rows, 1), step):
+            tile = table.between(first, first + step)
+            yield tile, np.empty((tile.rows, k)) if out is None else out[first : first + step]
+
+    def _score(self, table: Table, out: Array) -> Array:
+        """Fill ``out`` with log p(x, y)."""
+        out[:] = self.log_weights
+        for part, density in zip(self.parts, self.densities, strict=True):
+            with readable_errors(table, part.family.expects):
+                density.add_log_density(Block(table, part.columns), out)
+        return out
+
+    def _log_odds_of(self, i: int, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Any, Array]:
+        part = self.parts[i]
+        with readable_errors(table, part.family.expects):
+            odds, rest = self.densities[i].log_odds(Block(table, part.columns), one, other)
+        assert isinstance(table.cells, SparseRows) or odds.shape[0] == table.rows
+        return odds, rest

@@ -1,0 +1,236 @@
+"""Additive sufficient statistics: all that is kept of the data.
+
+A model is fitted in two steps: *collect* sums on any number of batches and add them, then *solve* for parameters.
+Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Labels = NDArray[Any]
+
+# Weights that differ by less than this share of what was there differ by rounding only.
+_ROUNDING = 1e-9
+
+
+class Assignment(NamedTuple):
+    """Which class each row belongs to (−1: none) and how much it counts."""
+
+    classes: Labels
+    codes: NDArray[np.int32]
+    weights: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Sums over rows, as arrays with named axes. Never changed: every operation returns new statistics.
+
+    Parameters
+    ----------
+    sums
+        the arrays, by name
+    axes
+        the names of each array's axes; statistics that are added are aligned along the axes that have labels
+    labels
+        the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``
+    origin
+        classes × columns; if given, the sums called sum, square, product, cubic and quartic are of x − origin:
+        so no digits are lost to an offset
+
+    Examples
+    --------
+    >>> one = Statistics({"count": np.array([3.0])}, {"count": ("class",)}, {"class": np.array(["no"])})
+    >>> two = Statistics({"count": np.array([4.0])}, {"count": ("class",)}, {"class": np.array(["yes"])})
+    >>> both = one + two
+    >>> both.labels["class"].tolist(), both.sums["count"].tolist()
+    (['no', 'yes'], [3.0, 4.0])
+    >>> (both - two).sums["count"].tolist()
+    [3.0, 0.0]
+    """
+
+    sums: Mapping[str, Array]
+    axes: Mapping[str, tuple[str, ...]]
+    labels: Mapping[str, Labels]
+    origin: Array | None = None
+
+    def __post_init__(self) -> None:
+        for array in [*self.sums.values(), *self.labels.values()]:
+            array.setflags(write=False)
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        return self._combined(other, 1.0)
+
+    def __sub__(self, other: "Statistics") -> "Statistics":
+        difference = self._combined(other, -1.0)
+        aligned = self.aligned({axis: difference.labels[axis] for axis in self.labels})
+        return difference._settled(aligned)
+
+    def __mul__(self, factor: float) -> "Statistics":
+        return replace(self, sums={name: array * factor for name, array in self.sums.items()})
+
+    __rmul__ = __mul__
+
+    def aligned(self, labels: Mapping[str, Labels]) -> "Statistics":
+        """Return these statistics with other labels, of which theirs are a part; what is new is zero."""
+        same = {axis: _same(self.labels[axis], labels[axis]) for axis in self.labels}
+        if all(same.values()):
+            return self
+        places = {
+            axis: None if same[axis] else np.searchsorted(labels[axis], self.labels[axis]) for axis in self.labels
+        }
+
+        def spread(array: Array, axes: tuple[str, ...]) -> Array:
+            for position, axis in enumerate(axes):
+                place = places.get(axis)
+                if place is not None:
+                    shape = (*array.shape[:position], len(labels[axis]), *array.shape[position + 1 :])
+                    wider = np.zeros(shape)
+                    wider[(slice(None),) * position + (place,)] = array
+                    array = wider
+            return array
+
+        return Statistics(
+            {name: spread(array, self.axes[name]) for name, array in self.sums.items()},
+            self.axes,
+            {axis: labels[axis] for axis in self.labels},
+            None if self.origin is None else spread(self.origin, ("class", "column")),
+        )
+
+    def rebased(self, origin: Array) -> "Statistics":
+        """Return the same sums about another origin."""
+        if self.origin is None or self.origin is origin:
+            return self
+        sums = dict(self.sums)
+        d = self.origin - origin
+        n, s = sums["weight"], sums["sum"]
+        if "product" in sums:
+            _rebase_products(sums, d)
+        else:
+            sums["square"] = sums["square"] + d * (2 * s + n * d)
+        sums["sum"] = s + n.reshape(len(n), -1) * d
+        return replace(self, sums=sums, origin=origin)
+
+    def _combined(self, other: "Statistics", sign: float) -> "Statistics":
+        labels = {axis: _union(self.labels[axis], other.labels[axis]) for axis in self.labels}
+        one, two = self.aligned(labels), other.aligned(labels)
+        if one.origin is not None and two.origin is not None:
+            # A class that only one side has seen keeps the origin of that side.
+            seen = one.sums["weight"].reshape(len(one.origin), -1) != 0
+            origin = np.where(seen, one.origin, two.origin)
+            one, two = one.rebased(origin), two.rebased(origin)
+        sums = {name: array + sign * two.sums[name] for name, array in one.sums.items()}
+        return replace(one, sums=sums)
+
+    def _settled(self, before: "Statistics") -> "Statistics":
+        """Return the statistics after a subtraction, or raise if more was taken away than was there."""
+        sums = dict(self.sums)
+        for counted in [name for name in ("weight", "count") if name in sums]:
+            left, had = sums[counted], before.sums[counted]
+            if np.any(left < -_ROUNDING * np.maximum(had, 1.0)):
+                raise ValueError(
+                    "expected rows that the model has learned, got rows that weigh more than what is left of their "
+                    "class: forget each row once, with the label and weight it was learned with"
+                )
+            gone = left <= _ROUNDING * had
+            if gone.any():
+                for name, array in sums.items():
+                    if self.axes[name][: gone.ndim] == self.axes[counted]:
+                        sums[name] = np.where(gone.reshape(gone.shape + (1,) * (array.ndim - gone.ndim)), 0.0, array)
+        return replace(self, sums=sums)
+
+
+@dataclass(frozen=True, eq=False)
+class JointStatistics:
+    """The weight of every class and the statistics of every block of columns, added and subtracted together."""
+
+    weights: Statistics
+    blocks: tuple[Statistics, ...]
+
+    @property
+    def classes(self) -> Labels:
+        """The labels of the classes, sorted."""
+        return self.weights.labels["class"]
+
+    def __add__(self, other: Self) -> Self:
+        blocks = zip(self.blocks, other.blocks, strict=True)
+        return replace(self, weights=self.weights + other.weights, blocks=tuple(a + b for a, b in blocks))
+
+    def __sub__(self, other: Self) -> Self:
+        blocks = zip(self.blocks, other.blocks, strict=True)
+        return replace(self, weights=self.weights - other.weights, blocks=tuple(a - b for a, b in blocks))
+
+    def __mul__(self, factor: float) -> Self:
+        return replace(self, weights=self.weights * factor, blocks=tuple(block * factor for block in self.blocks))
+
+    __rmul__ = __mul__
+
+
+def class_weights(assignment: Assignment) -> Statistics:
+    """Collect the weight of every class.
+
+    >>> yes_no = Assignment(np.array(["no", "yes"]), np.array([0, 1, -1, 1], dtype=np.int32))
+    >>> class_weights(yes_no).sums["weight"].tolist()
+    [1.0, 2.0]
+    """
+    classes, codes, weights = assignment
+    known = codes >= 0
+    if not known.all():
+        codes, weights = codes[known], None if weights is None else weights[known]
+    weight = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": classes})
+
+
+def union_of_classes(one: Labels, two: Labels) -> Labels:
+    """Return the labels of both, sorted; labels of different kinds are refused."""
+    return _union(one, two)
+
+
+def _rebase_products(sums: dict[str, Array], d: Array) -> None:
+    """Rebase the sums of products of pairs of columns, per class, by the shift d, in place.
+
+    With t the old and t + d the new distance from the origin, every formula is the product of the two written out.
+    """
+    n, s, q = sums["weight"][:, None, None], sums["sum"], sums["product"]
+    ds = d[:, :, None] * s[:, None, :]
+    dd = d[:, :, None] * d[:, None, :]
+    if "quartic" in sums:
+        c, f = sums["cubic"], sums["quartic"]  # Σ t_i² t_j, Σ t_i² t_j²
+        v = np.einsum("cii->ci", q)
+        di, dj = d[:, :, None], d[:, None, :]
+        si, sj = s[:, :, None], s[:, None, :]
+        vi, vj = v[:, :, None], v[:, None, :]
+        sums["cubic"] = c + 2 * di * q + di**2 * sj + dj * vi + 2 * dd * si + n * di * dd
+        sums["quartic"] = (
+            f
+            + 2 * dj * c
+            + 2 * di * np.swapaxes(c, 1, 2)
+            + dj**2 * vi
+            + di**2 * vj
+            + 4 * dd * q
+            + 2 * dd * (dj * si + di * sj)
+            + n * dd**2
+        )
+    sums["product"] = q + ds + np.swapaxes(ds, 1, 2) + n * dd
+
+
+def _same(one: Labels, two: Labels) -> bool:
+    return one is two or np.array_equal(one, two)
+
+
+def _union(one: Labels, two: Labels) -> Labels:
+    if _same(one, two):
+        return one
+    if len(one) == 0 or len(two) == 0:
+        return two if len(one) == 0 else one
+    text = [labels.dtype.kind in "UT" for labels in (one, two)]
+    if text[0] != text[1] and "O" not in (one.dtype.kind, two.dtype.kind):
+        raise ValueError(
+            f"expected labels of one kind, got {one[0].item()!r} and {two[0].item()!r}: "
+            "give all of them as text or all as numbers"
+        )
+    return np.unique(np.concatenate([one, two]))

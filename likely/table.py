@@ -1,0 +1,275 @@
+"""From what the user has to what the core reads: matrices, sparse counts, labels and weights, checked once.
+
+Nothing is copied that the core can read where it lies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import _core
+from likely.statistics import Array, Assignment, Labels
+
+_READ_AS_THEY_ARE = frozenset("fd?bBhHiIlLqQ")
+
+
+class SparseRows(NamedTuple):
+    """Counts in compressed sparse rows."""
+
+    starts: NDArray[np.int64]
+    indices: NDArray[Any]
+    values: NDArray[Any]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.starts) - 1, self.width
+
+    def between(self, first: int, last: int) -> "SparseRows":
+        """Return some of the rows, without copying their cells."""
+        starts = self.starts[first : last + 1]
+        cells = slice(int(starts[0]), int(starts[-1]))
+        return SparseRows(starts - starts[0], self.indices[cells], self.values[cells], self.width)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns, with the names of the columns if they have any."""
+
+    cells: NDArray[Any] | SparseRows
+    names: tuple[str, ...] | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.cells.shape[0])
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return int(self.cells.shape[1])
+
+    def between(self, first: int, last: int) -> Self:
+        """Return some of the rows, without copying."""
+        if first == 0 and last >= self.rows:
+            return self
+        cells = self.cells
+        part = cells.between(first, last) if isinstance(cells, SparseRows) else cells[first:last]
+        return type(self)(part, self.names)
+
+    def block(self, columns: Sequence[int] | None) -> "Block":
+        """Return some of the columns, without copying; None stands for all of them."""
+        return Block(self, None if columns is None else list(columns))
+
+    def column_name(self, column: int) -> str:
+        """Return a column's name for a sentence: ``column 'age'`` or ``column 3``."""
+        return f"column {column if self.names is None else self.names[column]!r}"
+
+
+class Block(NamedTuple):
+    """Some columns of a table, all of one family; None stands for all of them."""
+
+    table: Table
+    columns: list[int] | None
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.table.width if self.columns is None else len(self.columns)
+
+    def dense(self) -> NDArray[Any]:
+        """Return the whole matrix that the columns are part of; sparse counts are refused."""
+        if isinstance(self.table.cells, SparseRows):
+            raise TypeError(
+                "expected a dense array, got a sparse matrix, which only the multinomial family reads: "
+                "call .toarray() on it, or use columns='multinomial'"
+            )
+        return self.table.cells
+
+    def values(self) -> Array:
+        """Return the cells as a matrix of floats (a copy, unless all columns are floats already)."""
+        cells = self.dense()
+        return np.asarray(cells if self.columns is None else cells[:, self.columns], dtype=np.float64)
+
+    def single(self, j: int) -> "Block":
+        """Return the block of one of these columns."""
+        return Block(self.table, [j if self.columns is None else self.columns[j]])
+
+
+def read_table(data: Any) -> Table:
+    """Read anything that has rows and columns of numbers.
+
+    >>> read_table([[1, 2], [3, None]]).cells
+    array([[ 1.,  2.],
+           [ 3., nan]])
+    """
+    if type(data) is np.ndarray and data.dtype.char in _READ_AS_THEY_ARE and data.ndim == 2:
+        table = Table(data if data.flags.aligned and data.dtype.isnative else data.astype(data.dtype.newbyteorder("=")))
+    elif hasattr(data, "tocsr"):
+        table = Table(_read_sparse(data))
+    else:
+        table = Table(_read_matrix(data), column_names(data))
+    if table.width == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={table.cells.shape}) while a minimum of 1 is required.")
+    return table
+
+
+def column_names(data: Any) -> tuple[str, ...] | None:
+    """Return the names of a frame's columns, or None if it has none or they are not text."""
+    columns = getattr(data, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    text = [isinstance(name, str) for name in names]
+    if any(text) and not all(text):
+        kinds = sorted({type(name).__name__ for name in names})
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{kinds} as feature name / column name types: convert them with X.columns = X.columns.astype(str)"
+        )
+    return tuple(names) if names and all(text) else None
+
+
+def _read_matrix(data: Any) -> NDArray[Any]:
+    matrix: NDArray[Any]
+    if hasattr(data, "to_numpy") and any(str(dtype)[:1].isupper() for dtype in getattr(data, "dtypes", ())):
+        try:  # pandas' own nullable types: missing cells become NaN
+            matrix = data.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            matrix = np.asarray(data)
+    else:
+        matrix = np.asarray(data)
+    if matrix.dtype.kind == "c":
+        raise ValueError("Complex data not supported: expected real numbers, take their parts or absolute values first")
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {matrix.ndim}D array instead. Reshape your data: array.reshape(-1, 1) for one "
+            "column, array.reshape(1, -1) for one row."
+        )
+    if matrix.dtype.char not in _READ_AS_THEY_ARE:
+        if matrix.dtype.kind not in "fiub":
+            matrix = _to_floats(matrix, data)
+        else:
+            matrix = matrix.astype(np.float32 if matrix.dtype == np.float16 else np.float64)
+    return matrix.astype(matrix.dtype.newbyteorder("="), copy=False)
+
+
+def _to_floats(matrix: NDArray[Any], data: Any) -> Array:
+    try:
+        return matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        names = column_names(data)
+        for j in range(matrix.shape[1]):
+            for value in matrix[:, j]:
+                if value is not None and not _is_number(value):
+                    where = f"column {j if names is None else names[j]!r}"
+                    raise type(error)(
+                        f"expected numbers, got {value!r} in {where}: write categories as integer codes, "
+                        "or drop the column (could not convert string to float; argument must be a string or a number)"
+                    ) from None
+        raise
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _read_sparse(data: Any) -> SparseRows:
+    rows = data.tocsr()
+    if rows.ndim != 2:
+        raise ValueError(f"expected a sparse matrix with 2 dimensions, got {rows.ndim}")
+    if rows.dtype.kind == "c":
+        raise ValueError("Complex data not supported: expected counts")
+    indices, values = rows.indices, rows.data
+    if values.dtype.char not in "fd" and values.dtype != np.int64:
+        values = values.astype(np.float64)
+    if indices.dtype == np.int64 and values.dtype != np.float64:
+        values = values.astype(np.float64)
+    return SparseRows(rows.indptr.astype(np.int64, copy=False), indices, values, rows.shape[1])
+
+
+def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
+    """Return the distinct labels, sorted, and each row's place among them.
+
+    >>> read_labels(["no", "yes", "no"], 3)
+    (array(['no', 'yes'], dtype='<U3'), array([0, 1, 0], dtype=int32))
+    """
+    if labels is None:
+        raise ValueError("requires y to be passed, but the target y is None: give one label for each row of X")
+    y = np.asarray(labels)
+    if y.ndim == 2 and y.shape[1] == 1:
+        _warn_column_vector()
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"expected one label for each row, got an array of shape {y.shape}: y should be a 1d array")
+    if len(y) != rows:
+        raise ValueError(f"expected one label for each of the {rows} rows of X, got {len(y)} labels")
+    if y.dtype.kind == "f":
+        return _read_float_labels(y)
+    if y.dtype.kind in "biu" and y.dtype != np.uint64:
+        classes, codes = _core.encode_integers(np.ascontiguousarray(y, dtype=np.int64))
+        return classes.astype(y.dtype, copy=False), codes
+    if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if label is None or label != label]):
+        raise ValueError(
+            f"expected a label for each row, got {y[missing[0]]!r} in row {missing[0]} of y "
+            f"({len(missing)} missing, Input contains NaN): leave these rows out"
+        )
+    try:
+        classes, places = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise TypeError(f"expected labels of one type, got {' and '.join(kinds)}: convert y to one of them") from None
+    return classes, places.astype(np.int32)
+
+
+def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
+    unfit = np.flatnonzero(~np.isfinite(y))
+    if len(unfit):
+        raise ValueError(f"Input y contains {y[unfit[0]]} (NaN or infinity) in row {unfit[0]}: leave these rows out")
+    if np.any(y != np.trunc(y)):
+        example = y[y != np.trunc(y)][0]
+        raise ValueError(f"Unknown label type: continuous. Expected classes, got numbers such as {example} in y")
+    classes, places = np.unique(y, return_inverse=True)
+    return classes, places.astype(np.int32)
+
+
+def _warn_column_vector() -> None:
+    import sys
+    import warnings
+
+    exceptions = sys.modules.get("sklearn.exceptions")
+    category = UserWarning if exceptions is None else exceptions.DataConversionWarning
+    warnings.warn("A column-vector y was passed when a 1d array was expected: give y.ravel()", category, stacklevel=5)
+
+
+def read_weights(weights: Any, rows: int) -> Array | None:
+    """Return one weight for each row, or None if all rows count the same."""
+    if weights is None:
+        return None
+    w = np.asarray(weights, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(rows, float(w))
+    if w.shape != (rows,):
+        raise ValueError(
+            f"sample_weight.shape == {w.shape}, expected {(rows,)}: give one weight for each row (1D array or scalar)"
+        )
+    if not np.isfinite(w).all() or (w < 0).any():
+        row = int(np.flatnonzero(~(w >= 0) | np.isinf(w))[0])
+        raise ValueError(f"expected weights that are finite and not negative, got {w[row]} in row {row}")
+    if rows and not w.any():
+        raise ValueError("expected a positive weight in some row, got only zeros: sample_weight would leave no data")
+    return np.ascontiguousarray(w)
+
+
+def read_assignment(labels: Any, weights: Any, rows: int) -> Assignment:
+    """Read labels and weights together."""
+    classes, codes = read_labels(labels, rows)
+    return Assignment(classes, codes, read_weights(weights, rows))
