@@ -146,7 +146,7 @@ class Joint:
             form = density.quadratic_form()
             if form is None:
                 raise ValueError(
-                    f"expected a boundary that is quadratic in the columns, got the family {part.family}, whose is not: "
+                    f"expected a boundary quadratic in the columns, got the family {part.family}, whose is not: "
                     "ask for log_joint values instead"
                 )
             columns = np.arange(self.width) if part.columns is None else np.asarray(part.columns)

@@ -91,7 +91,10 @@ class GenerativeClassifier(Estimator):
         return self
 
     def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned, as if their rows had been given to this one. They stay as they are."""
+        """Learn all that other models have learned, as if their rows had been given to this one.
+
+        The others stay as they are.
+        """
         knowledge = self._known()
         statistics = knowledge.statistics
         for other in others:

@@ -17,8 +17,8 @@ class Explanation:
     label, against
         the two classes, one of each for every row
     base
-        what holds before any cell is read: the log-odds of the class weights (and, under a full covariance, of what no single
-        column accounts for)
+        what holds before any cell is read: the log-odds of the class weights (and, under a full covariance, of what
+        no single column accounts for)
     cells
         what each cell says, rows × columns: positive for ``label``, negative for ``against``, 0 where it is missing
     columns

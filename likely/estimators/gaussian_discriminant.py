@@ -22,9 +22,9 @@ class GaussianDiscriminant(GenerativeClassifier):
         True for one covariance of all classes (linear discriminant analysis if full), False for one each
         (quadratic), or a number between 0 and 1 for a mean of both (regularised)
     shrinkage
-        how far the covariance is pulled to a simpler one: a number from 0 (the maximum of the likelihood) to 1, or if full
-        "oas" or "ledoit-wolf" to choose it from the data: next to nothing where rows are many, so that a covariance has
-        an inverse where they are few; by default "oas" if full, else 0
+        how far the covariance is pulled to a simpler one: a number from 0 (the maximum of the likelihood) to 1, or if
+        full "oas" or "ledoit-wolf", which choose it from the data: next to nothing where rows are many, enough for an
+        inverse to exist where they are few. By default "oas" if full, else 0.
     target
         what a full covariance is pulled to: "diagonal" (correlations shrink, variances stay; the default), or
         "spherical", which depends on the units of the columns
@@ -93,8 +93,8 @@ class GaussianDiscriminant(GenerativeClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.covariance == "full":
-            # scikit-learn has one tag for missing cells in fit and in predict. A full covariance takes them in predict only,
-            # which its checks of input validation cannot express: the tests of this package run the others one by one.
+            # scikit-learn has one tag for missing cells in fit and in predict. A full covariance takes them in predict
+            # only, which its checks of input validation cannot express; our tests run the others of them one by one.
             tags.input_tags.allow_nan = False
             tags.no_validation = True
         return tags

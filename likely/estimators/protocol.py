@@ -4,7 +4,6 @@ import inspect
 import sys
 import warnings
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ def not_fitted(name: str) -> Exception:
     return error
 
 
-@cache
 def _parameters(cls: Any) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(cls).parameters
 
@@ -34,13 +32,13 @@ class Estimator:
 
     n_features_in_: int
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
+        return {name: getattr(self, name) for name in _parameters(self.__class__)}
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters by name; they take effect at the next ``fit``."""
-        known = _parameters(type(self))
+        known = _parameters(self.__class__)
         for name, value in parameters.items():
             if name not in known:
                 raise ValueError(
@@ -50,7 +48,7 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = _parameters(type(self))
+        defaults = _parameters(self.__class__)
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()

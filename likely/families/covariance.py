@@ -105,7 +105,8 @@ class Diagonal(Structure):
 
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         assert not isinstance(self.shrinkage, str)
-        return (1 - self.shrinkage) * covariance + self.shrinkage * covariance.mean(axis=1, keepdims=True)
+        average: Array = covariance.mean(axis=1, keepdims=True)
+        return (1 - self.shrinkage) * covariance + self.shrinkage * average
 
     def _floored(self, covariance: Array, of_all: Array) -> Array:
         return _at_least(covariance, of_all)
@@ -147,7 +148,8 @@ class Full(Structure):
                 share = _ledoit_wolf(scaled, n, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
         else:
             share = np.full(len(covariance), float(self.shrinkage))
-        return (1 - share)[:, None, None] * covariance + share[:, None, None] * aim
+        share = share[:, None, None]
+        return np.asarray((1 - share) * covariance + share * aim)
 
     def _floored(self, covariance: Array, of_all: Array) -> Array:
         covariance = covariance.copy()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Categorical(Smoothed):
         starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1))
         smoothed = counts + self.pseudo_counts(*counts.shape)
         shares = np.empty_like(smoothed)
-        for first, last in zip(starts[:-1], starts[1:], strict=True):
+        for first, last in pairwise(starts):
             shares[:, first:last] = _shares(smoothed[:, first:last])
         return CategoricalDensity(labels["value"].copy(), starts.astype(np.int64), shares)
 
@@ -165,7 +166,7 @@ class CategoricalDensity(Density):
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
         x = np.full((len(codes), len(self.starts) - 1), np.nan)
-        for j, (first, last) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
+        for j, (first, last) in enumerate(pairwise(self.starts)):
             if last > first:
                 below = np.cumsum(self.shares[:, first:last], axis=1)
                 below[:, -1] = 1.0

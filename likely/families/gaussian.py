@@ -1,4 +1,4 @@
-"""Gaussians: spherical, diagonal or full, by class or tied, and the log-normal, which is a Gaussian of the logarithm."""
+"""Gaussians: spherical, diagonal or full, by class or tied, and the log-normal, a Gaussian of the logarithm."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,8 +22,8 @@ _COLLINEAR = 1e-12
 class GaussianPrior:
     """A conjugate prior: ``rows`` imagined rows of this mean and covariance, added to every class before solving.
 
-    It is the normal-inverse-Wishart distribution with κ = rows, Ψ = rows · covariance and ν = rows − d − 2, and solving gives
-    its posterior mode.
+    It is the normal-inverse-Wishart distribution with κ = rows, Ψ = rows · covariance and ν = rows − d − 2, and solving
+    gives its posterior mode.
 
     >>> GaussianPrior(mean=[0.0, 0.0], covariance=[1.0, 1.0], rows=2)
     GaussianPrior(mean=[0.0, 0.0], covariance=[1.0, 1.0], rows=2)
@@ -118,8 +118,9 @@ class Gaussian(Family):
         moments = moments.filled(pooled)
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
-            factors = np.stack([_factor(matrix, column_names, i, statistics) for i, matrix in enumerate(covariances)])
-            return FullGaussian(moments.mean, covariances, factors)
+            tied = len(covariances) < len(moments.n)
+            factors = [_factor(matrix, column_names, i, tied, statistics) for i, matrix in enumerate(covariances)]
+            return FullGaussian(moments.mean, covariances, np.stack(factors))
         seen = moments.n.sum(axis=0) > 0
         mean = np.where(seen, moments.mean, np.nan)
         variance = np.where(seen, np.broadcast_to(covariances, mean.shape), np.nan)
@@ -292,7 +293,7 @@ class FullGaussian(Density):
         return QuadraticForm(A.copy(), b, self.constant - 0.5 * (b * self.mean).sum(axis=1))
 
 
-def _factor(covariance: Array, column_names: tuple[str, ...], index: int, statistics: Statistics) -> Array:
+def _factor(covariance: Array, column_names: tuple[str, ...], index: int, tied: bool, statistics: Statistics) -> Array:
     """Return the Cholesky factor of a covariance, or say which columns make it singular."""
     deviation = np.sqrt(np.diagonal(covariance))
     correlation = covariance / np.outer(deviation, deviation)
@@ -303,15 +304,14 @@ def _factor(covariance: Array, column_names: tuple[str, ...], index: int, statis
         unexplained = _unexplained(correlation)
     if unexplained.min() > _COLLINEAR:
         return factor * deviation[:, None]
+    classes, weight = statistics.labels["class"], statistics.sums["weight"]
+    one_of_them = len(classes) == 1 or not tied
+    whose, rows = (f"class {classes[index].item()!r}", weight[index]) if one_of_them else ("all classes", weight.sum())
     collinear = [column_names[j] for j in np.flatnonzero(unexplained <= _COLLINEAR)]
-    classes = statistics.labels["class"]
-    whose = f"of class {classes[index].item()!r}" if index or len(statistics.sums["weight"]) == 1 else "of the classes"
-    rows = statistics.sums["weight"]
     raise np.linalg.LinAlgError(
-        f"expected a covariance {whose} with an inverse, got one of not full rank "
-        f"({rows[index] if len(rows) > index else rows.sum():g} rows, {len(covariance)} columns): "
-        f"{_listed(collinear)} can be computed from the other columns; leave such columns out, or use shrinkage='oas', tied=True "
-        "or covariance='diagonal'"
+        f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
+        f"{len(covariance)} columns): the others determine {_listed(collinear)}; leave such columns out, or use "
+        "shrinkage='oas', tied=True or covariance='diagonal'"
     )
 
 
@@ -337,5 +337,6 @@ def _no_holes(block: Block) -> str:
     names = [block.table.column_name(columns[j]) for j in np.flatnonzero(np.isnan(x).any(axis=0))]
     return (
         f"expected no missing cells to fit a full covariance, got NaN in {_listed(names)}: "
-        "use covariance='diagonal' or 'spherical', which take them as they are (full covariances will, in a later version, by EM)"
+        "use covariance='diagonal' or 'spherical', which take them as they are (a full covariance needs EM, "
+        "which is yet to come)"
     )

@@ -28,8 +28,8 @@ def collect_moments(block: Block, assignment: Assignment, domain: str, *, centre
 class Moments:
     """Weight n, mean and scatter Σw(x−mean)² of every class.
 
-    A mean is kept as a base, shared by all classes, and what lies beyond it: means that differ in their last digits only can
-    still be told apart.
+    A mean is kept as a base, shared by all classes, and what lies beyond it: means that differ in their last digits
+    only can still be told apart.
     """
 
     n: Array
