@@ -6,9 +6,9 @@
 ['a']
 """
 
-from likely._core import get_threads, set_threads
 from likely.estimators import Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
 from likely.families import GaussianPrior
+from likely.native import get_threads, set_threads
 
 __version__ = "0.1.0"
 

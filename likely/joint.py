@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import _core
+from likely import native
 from likely.families import Density, Family, LinearForm, QuadraticForm, readable_errors
 from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Block, SparseRows, Table
@@ -88,17 +88,17 @@ class Joint:
         out = np.empty((table.rows, len(self.classes)))
         for tile, scores in self._tiles(table, out):
             self._score(tile, scores)
-            _core.posterior_in_place(scores, self.log_weights, log)
+            native.posterior_in_place(scores, self.log_weights, log)
         return out
 
     def likeliest(self, table: Table) -> NDArray[np.int64]:
         """Return the place of the likeliest class of every row."""
-        found = [_core.likeliest(self._score(tile, scores), self.log_weights) for tile, scores in self._tiles(table)]
+        found = [native.likeliest(self._score(tile, scores), self.log_weights) for tile, scores in self._tiles(table)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def log_density(self, table: Table) -> Array:
         """Return log p(x) for every row."""
-        found = [_core.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
+        found = [native.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import _core
+from likely import native
 from likely.statistics import Array, Assignment, Labels
 
 _READ_AS_THEY_ARE = frozenset("fd?bBhHiIlLqQ")
@@ -215,7 +215,7 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
     if y.dtype.kind == "f":
         return _read_float_labels(y)
     if y.dtype.kind in "biu" and y.dtype != np.uint64:
-        classes, codes = _core.encode_integers(np.ascontiguousarray(y, dtype=np.int64))
+        classes, codes = native.encode_integers(np.ascontiguousarray(y, dtype=np.int64))
         return classes.astype(y.dtype, copy=False), codes
     if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if label is None or label != label]):
         raise ValueError(

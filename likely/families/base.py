@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely._core import BadCellError
+from likely.native import BadCellError
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block, Table
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import _core
+from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm, subtract_logs
 from likely.families.moments import collect_moments
 from likely.statistics import Array, Assignment, Statistics, class_weights
@@ -49,7 +49,7 @@ class Categorical(Smoothed):
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         classes, codes, weights = assignment
-        counted = _core.collect_categories(block.dense(), block.columns, len(classes), codes, weights)
+        counted = native.collect_categories(block.dense(), block.columns, len(classes), codes, weights)
         return self._statistics(counted, assignment)
 
     def _statistics(self, counted: list[tuple[Array, Array]], assignment: Assignment) -> Statistics:
@@ -81,7 +81,7 @@ class Bernoulli(Categorical):
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         classes, codes, weights = assignment
-        counted = _core.collect_categories(block.dense(), block.columns, len(classes), codes, weights)
+        counted = native.collect_categories(block.dense(), block.columns, len(classes), codes, weights)
         both = np.array([0.0, 1.0])
         complete = []
         for j, (values, counts) in enumerate(counted):
@@ -89,7 +89,7 @@ class Bernoulli(Categorical):
             if len(wrong):
                 column = j if block.columns is None else block.columns[j]
                 row = int(np.flatnonzero(block.dense()[:, column] == wrong[0])[0])
-                raise _core.BadCellError(row, column, float(wrong[0]))
+                raise native.BadCellError(row, column, float(wrong[0]))
             filled = np.zeros((2, len(classes)))
             filled[np.searchsorted(both, values)] = counts
             complete.append((both, filled))
@@ -109,7 +109,7 @@ class Multinomial(Smoothed):
             if block.columns is not None:
                 raise TypeError("expected all columns of a sparse matrix to be multinomial, got only some of them")
             starts, indices, values, width = cells
-            count = _core.collect_sparse(starts, indices, values, width, len(classes), codes, weights)
+            count = native.collect_sparse(starts, indices, values, width, len(classes), codes, weights)
         else:
             count = collect_moments(block, assignment, "non-negative", centred=False).sums["sum"]
         rows = class_weights(assignment)
@@ -126,7 +126,7 @@ class Multinomial(Smoothed):
             of_all = count.sum(axis=0)
             count = np.where(empty[:, None], of_all if of_all.any() else 1.0, count)
         length = statistics.sums["count"].sum(axis=1) / np.maximum(rows, 1e-300)
-        log_shares = _core.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
+        log_shares = native.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
         return MultinomialDensity(log_shares, np.where(rows > 0, length, 0.0))
 
 
@@ -161,7 +161,7 @@ class CategoricalDensity(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's categories."""
-        _core.score_categories(block.dense(), block.columns, self.values, self.starts, self._log_shares, out)
+        native.score_categories(block.dense(), block.columns, self.values, self.starts, self._log_shares, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -211,10 +211,10 @@ class MultinomialDensity(Density):
         """Add the log probability of every row's words."""
         cells = block.table.cells
         if isinstance(cells, SparseRows):
-            _core.score_sparse(cells.starts, cells.indices, cells.values, self.log_shares, out)
+            native.score_sparse(cells.starts, cells.indices, cells.values, self.log_shares, out)
         else:
             slope = self._by_class
-            _core.score_linear(cells, block.columns, "non-negative", slope, np.zeros_like(slope), out)
+            native.score_linear(cells, block.columns, "non-negative", slope, np.zeros_like(slope), out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a bag of words of each class given, of Poisson length with the mean of its class."""

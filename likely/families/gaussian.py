@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likely import _core
+from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm, QuadraticForm
 from likely.families.covariance import STRUCTURES, Shrinkage, Structure
 from likely.families.moments import Moments, collect_moments
@@ -97,8 +97,8 @@ class Gaussian(Family):
         classes, codes, weights = assignment
         x, fourth = block.dense(), self.structure.needs_fourth_moments
         try:
-            arrays = _core.collect_scatter(x, block.columns, len(classes), codes, weights, fourth)
-        except _core.BadCellError as error:
+            arrays = native.collect_scatter(x, block.columns, len(classes), codes, weights, fourth)
+        except native.BadCellError as error:
             if np.isnan(error.args[2]):
                 raise ValueError(_no_holes(block)) from None
             raise
@@ -167,9 +167,9 @@ class DiagonalGaussian(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
-        _core.score_gaussian(block.dense(), block.columns, self.domain, *self._kernel, out)
+        native.score_gaussian(block.dense(), block.columns, self.domain, *self._kernel, out)
         if self.domain == "log":
-            _core.score_base(block.dense(), block.columns, "jacobian", out)
+            native.score_base(block.dense(), block.columns, "jacobian", out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -231,7 +231,7 @@ class FullGaussian(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row, or of the cells of it that are there."""
-        _core.score_full(block.dense(), block.columns, self.mean, self.whitener, self.covariance, self.constant, out)
+        native.score_full(block.dense(), block.columns, self.mean, self.whitener, self.covariance, self.constant, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from likely import _core
+from likely import native
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -17,7 +17,7 @@ def collect_moments(block: Block, assignment: Assignment, domain: str, *, centre
     """
     classes, codes, weights = assignment
     x = block.dense()
-    origin, weight, total, square = _core.collect_moments(
+    origin, weight, total, square = native.collect_moments(
         x, block.columns, domain, len(classes), codes, weights, centred
     )
     sums = {"weight": weight, "sum": total, "square": square}

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from likely import _core
+from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm
 from likely.families.moments import Moments, collect_moments
 from likely.statistics import Array, Assignment, Statistics
@@ -85,7 +85,7 @@ class Gamma(Positive):
         mean, mean_log = np.hsplit(self._means(statistics), 2)
         gap = np.maximum(np.log(mean) - mean_log, _FLOOR)
         never = np.isnan(gap)
-        shape = _core.gamma_shapes(np.where(never, 1.0, gap).ravel()).reshape(gap.shape)
+        shape = native.gamma_shapes(np.where(never, 1.0, gap).ravel()).reshape(gap.shape)
         shape = np.where(never, np.nan, shape)
         return GammaDensity(shape, shape / mean)
 
@@ -103,8 +103,8 @@ class PoissonDensity(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's counts."""
-        _core.score_linear(block.dense(), block.columns, "count", *_silent(_log(self.rate), -self.rate), out)
-        _core.score_base(block.dense(), block.columns, "factorial", out)
+        native.score_linear(block.dense(), block.columns, "count", *_silent(_log(self.rate), -self.rate), out)
+        native.score_base(block.dense(), block.columns, "factorial", out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -135,7 +135,7 @@ class ExponentialDensity(Density):
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
         slope, constant = _silent(-1 / self.mean, -np.log(self.mean))
-        _core.score_linear(block.dense(), block.columns, "non-negative", slope, constant, out)
+        native.score_linear(block.dense(), block.columns, "non-negative", slope, constant, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -166,8 +166,8 @@ class GammaDensity(Density):
         """Add the log density of every row."""
         constant = self.shape * np.log(self.rate) - _log_gamma(self.shape)
         x, columns = block.dense(), block.columns
-        _core.score_linear(x, columns, "positive", *_silent(-self.rate, constant), out)
-        _core.score_linear(x, columns, "log", *_silent(self.shape - 1, np.zeros_like(self.shape)), out)
+        native.score_linear(x, columns, "positive", *_silent(-self.rate, constant), out)
+        native.score_linear(x, columns, "log", *_silent(self.shape - 1, np.zeros_like(self.shape)), out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
