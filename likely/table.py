@@ -191,8 +191,6 @@ def _read_sparse(data: Any) -> SparseRows:
     indices, values = rows.indices, rows.data
     if values.dtype.char not in "fd" and values.dtype != np.int64:
         values = values.astype(np.float64)
-    if indices.dtype == np.int64 and values.dtype != np.float64:
-        values = values.astype(np.float64)
     return SparseRows(rows.indptr.astype(np.int64, copy=False), indices, values, rows.shape[1])
 
 

@@ -61,7 +61,7 @@ fn gaussian_tile<const FUSED: bool>(tile: &[f64], missing: bool, g: &Gaussian, w
             if missing {
                 for r in 0..TILE {
                     let z = (x[r] - mean[j]) * precision[j];
-                    let there = z == z;
+                    let there = !z.is_nan();
                     sums[r] += if there { z * z } else { 0.0 };
                     constants[r] += if there { constant[j] } else { 0.0 };
                 }
@@ -104,7 +104,7 @@ fn linear_tile<const FUSED: bool>(tile: &[f64], l: &Linear, width: usize, scores
             for r in 0..TILE {
                 // 0 · log 0 is 0: a count of zero says nothing of a word that cannot be.
                 let term = if x[r] == 0.0 { constant[j] } else { fma::<FUSED>(slope[j], x[r], constant[j]) };
-                sums[r] += if x[r] == x[r] { term } else { 0.0 };
+                sums[r] += if !x[r].is_nan() { term } else { 0.0 };
             }
         }
         out.copy_from_slice(&sums);

@@ -312,33 +312,21 @@ fn score_categories<'py>(
     py.detach(|| categories::score(&source, &table, out)).map_err(bad_cell)
 }
 
+/// Runs `$body` with `$rows` bound to the sparse rows, whatever the types of their arrays.
 macro_rules! with_sparse {
-    ($indices:expr, $values:expr, $starts:expr, $width:expr, $rows:ident => $body:expr) => {{
-        let starts = $starts.as_slice()?;
-        if let (Ok(indices), Ok(values)) =
-            ($indices.extract::<PyReadonlyArray1<i32>>(), $values.extract::<PyReadonlyArray1<f64>>())
+    ($starts:expr, $indices:expr, $values:expr, $width:expr, $rows:ident => $body:expr) => {
+        with_sparse!(@try $starts, $indices, $values, $width, $rows => $body;
+            i32 f64, i32 f32, i32 i64, i64 f64, i64 f32, i64 i64)
+    };
+    (@try $starts:expr, $indices:expr, $values:expr, $width:expr, $rows:ident => $body:expr; $($index:ty $value:ty),*) => {{
+        $(if let (Ok(indices), Ok(values)) =
+            ($indices.extract::<PyReadonlyArray1<$index>>(), $values.extract::<PyReadonlyArray1<$value>>())
         {
-            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
+            let (starts, indices, values) = ($starts.as_slice()?, indices.as_slice()?, values.as_slice()?);
+            let $rows = sparse::Rows::new(starts, indices, values, $width).map_err(broken)?;
             $body
-        } else if let (Ok(indices), Ok(values)) =
-            ($indices.extract::<PyReadonlyArray1<i32>>(), $values.extract::<PyReadonlyArray1<f32>>())
-        {
-            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
-            $body
-        } else if let (Ok(indices), Ok(values)) =
-            ($indices.extract::<PyReadonlyArray1<i32>>(), $values.extract::<PyReadonlyArray1<i64>>())
-        {
-            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
-            $body
-        } else if let (Ok(indices), Ok(values)) =
-            ($indices.extract::<PyReadonlyArray1<i64>>(), $values.extract::<PyReadonlyArray1<f64>>())
-        {
-            let $rows = sparse::Rows::new(starts, indices.as_slice()?, values.as_slice()?, $width).map_err(broken)?;
-            $body
-        } else {
-            return Err(PyTypeError::new_err(
-                "expected indices of type int32 and values of type float64, float32 or int64",
-            ));
+        } else)* {
+            return Err(PyTypeError::new_err("expected whole numbers as indices and numbers as values"));
         }
     }};
 }
@@ -355,7 +343,7 @@ fn collect_sparse<'py>(
     codes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-    let sums = with_sparse!(indices, values, starts, width, rows => {
+    let sums = with_sparse!(starts, indices, values, width, rows => {
         let assignment = make_assignment(rows.len(), classes, &codes, weights.as_ref())?;
         py.detach(|| rows.sums(&assignment)).map_err(broken)?
     });
@@ -374,7 +362,7 @@ fn score_sparse<'py>(
 ) -> PyResult<()> {
     let (width, k) = (log_shares.shape()[0], log_shares.shape()[1]);
     let table = log_shares.as_slice()?;
-    with_sparse!(indices, values, starts, width, rows => {
+    with_sparse!(starts, indices, values, width, rows => {
         let out = scores(&mut out, rows.len(), k)?;
         py.detach(|| rows.score(table, k, out)).map_err(broken)
     })

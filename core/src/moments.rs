@@ -24,7 +24,7 @@ fn add_row<T: Cell, const FUSED: bool>(line: &[T], origin: &[f64], w: f64, sums:
     let cells = sums.weight.iter_mut().zip(sums.sum.iter_mut()).zip(sums.square.iter_mut());
     for (((weight, sum), square), (x, o)) in cells.zip(line.iter().zip(origin)) {
         let t = x.number() - o;
-        let there = t == t;
+        let there = !t.is_nan();
         let t = if there { t } else { 0.0 };
         let wt = w * t;
         *weight += if there { w } else { 0.0 };

@@ -39,7 +39,9 @@ pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
             }
             if log {
                 let total = log_sum_exp(row);
-                row.iter_mut().for_each(|x| *x -= total);
+                for x in row.iter_mut() {
+                    *x -= total;
+                }
             } else {
                 let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let mut total = 0.0;
@@ -47,7 +49,9 @@ pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
                     *x = (*x - top).exp();
                     total += *x;
                 }
-                row.iter_mut().for_each(|x| *x /= total);
+                for x in row.iter_mut() {
+                    *x /= total;
+                }
             }
         }
         Ok(())

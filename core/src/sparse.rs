@@ -97,7 +97,7 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
 pub fn log_shares(counts: &[f64], smoothing: &[f64], k: usize) -> Vec<f64> {
     const PIECE: usize = 2048;
     const MEMO: usize = 64;
-    let words = if k == 0 { 0 } else { counts.len() / k };
+    let words = counts.len().checked_div(k).unwrap_or(0);
     let lambda = |class: usize, word: usize| match smoothing.len() {
         1 => smoothing[0],
         n if n == words => smoothing[word],

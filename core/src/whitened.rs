@@ -51,10 +51,14 @@ fn pack(whitener: &[f64], width: usize) -> Vec<f64> {
     packed
 }
 
-/// ‖W t‖² of a group of rows; `t` holds the columns, each [`GROUP`] long.
+/// Hands out W t of a group of rows, [`HIGH`] lines at a time; `t` holds the columns, each [`GROUP`] long.
 #[inline(always)]
-fn squares<const FUSED: bool>(packed: &[f64], t: &[f64], width: usize) -> [f64; GROUP] {
-    let mut squares = [0.0; GROUP];
+fn whiten<const FUSED: bool>(
+    packed: &[f64],
+    t: &[f64],
+    width: usize,
+    mut take: impl FnMut(usize, &[[f64; GROUP]; HIGH]),
+) {
     let mut at = 0;
     for i in (0..width).step_by(HIGH) {
         let columns = (i + HIGH).min(width);
@@ -70,13 +74,18 @@ fn squares<const FUSED: bool>(packed: &[f64], t: &[f64], width: usize) -> [f64; 
                 }
             }
         }
-        for z in &z {
-            for r in 0..GROUP {
-                squares[r] = fma::<FUSED>(z[r], z[r], squares[r]);
-            }
+        take(i, &z);
+    }
+}
+
+/// Fills `t` with x − origin of a group of rows that begins at row `first` of a tile.
+#[inline(always)]
+fn centre(tile: &[f64], first: usize, origin: &[f64], t: &mut [f64]) {
+    for ((t, x), o) in t.chunks_exact_mut(GROUP).zip(tile.chunks_exact(TILE)).zip(origin) {
+        for (t, x) in t.iter_mut().zip(&x[first..first + GROUP]) {
+            *t = x - o;
         }
     }
-    squares
 }
 
 /// Adds the scores of up to [`TILE`] rows, given as columns each [`TILE`] long, to `out` (rows × classes).
@@ -87,16 +96,85 @@ fn score_tile<const FUSED: bool>(tile: &[f64], full: &Full, packed: &[Vec<f64>],
     for c in 0..k {
         let packed = &packed[if full.tied() { 0 } else { c }];
         for first in (0..rows).step_by(GROUP) {
-            for j in 0..width {
-                let mean = full.mean[c * width + j];
-                let x: &[f64; GROUP] = tile[j * TILE + first..j * TILE + first + GROUP].try_into().unwrap();
-                for (t, x) in t[j * GROUP..(j + 1) * GROUP].iter_mut().zip(x) {
-                    *t = x - mean;
+            centre(tile, first, &full.mean[c * width..(c + 1) * width], t);
+            let mut squares = [0.0; GROUP];
+            whiten::<FUSED>(packed, t, width, |_, z| {
+                for z in z {
+                    for r in 0..GROUP {
+                        squares[r] = fma::<FUSED>(z[r], z[r], squares[r]);
+                    }
                 }
-            }
-            let squares = squares::<FUSED>(packed, t, width);
+            });
             for (r, square) in squares.iter().enumerate().take(rows - first) {
                 out[(first + r) * k + c] += full.constant[c] - 0.5 * square;
+            }
+        }
+    }
+}
+
+/// Classes that share a covariance: a row is whitened once, about the middle of the classes, and compared with the
+/// whitened mean of each.
+struct Shared {
+    origin: Vec<f64>,
+    /// classes × columns
+    mean: Vec<f64>,
+}
+
+/// Whitened means further apart than this are not compared that way: the difference of two large numbers loses digits.
+const NEAR: f64 = 100.0;
+
+impl Shared {
+    fn new(full: &Full) -> Option<Self> {
+        if !full.tied() {
+            return None;
+        }
+        let (k, width) = (full.classes, full.width);
+        let mut origin = full.mean[..width].to_vec();
+        for mean in full.mean.chunks_exact(width).skip(1) {
+            for (o, (mean, first)) in origin.iter_mut().zip(mean.iter().zip(full.mean)) {
+                *o += (mean - first) / k as f64;
+            }
+        }
+        let lines = full.whitener.chunks_exact(width);
+        let mean: Vec<f64> = (full.mean.chunks_exact(width))
+            .flat_map(|mean| {
+                let apart: Vec<f64> = mean.iter().zip(&origin).map(|(mean, o)| mean - o).collect();
+                lines.clone().map(move |w| w.iter().zip(&apart).map(|(w, t)| w * t).sum())
+            })
+            .collect();
+        mean.iter().all(|m: &f64| m.abs() < NEAR).then_some(Self { origin, mean })
+    }
+}
+
+/// Like [`score_tile`], for classes that share a covariance.
+#[inline(always)]
+fn score_shared_tile<const FUSED: bool>(
+    tile: &[f64],
+    full: &Full,
+    shared: &Shared,
+    packed: &[f64],
+    t: &mut [f64],
+    out: &mut [f64],
+) {
+    let (k, width) = (full.classes, full.width);
+    let rows = out.len() / k;
+    for first in (0..rows).step_by(GROUP) {
+        centre(tile, first, &shared.origin, t);
+        // The scores of all classes grow with each whitened line: so no whitened row needs to be kept.
+        let mut squares = vec![[0.0; GROUP]; k];
+        whiten::<FUSED>(packed, t, width, |i, z| {
+            for (squares, mean) in squares.iter_mut().zip(shared.mean.chunks_exact(width)) {
+                for (z, m) in z.iter().zip(&mean[i..]) {
+                    for r in 0..GROUP {
+                        let apart = z[r] - m;
+                        squares[r] = fma::<FUSED>(apart, apart, squares[r]);
+                    }
+                }
+            }
+        });
+        for (r, out) in out.chunks_exact_mut(k).skip(first).take(GROUP).enumerate() {
+            for (c, out) in out.iter_mut().enumerate() {
+                *out += full.constant[c] - 0.5 * squares[c][r];
             }
         }
     }
@@ -106,6 +184,7 @@ pub fn score(source: &Source, full: &Full, out: &mut [f64]) -> Result<(), BadCel
     let (rows, k, width) = (source.rows(), full.classes, full.width);
     let packed: Vec<Vec<f64>> = full.whitener.chunks_exact((width * width).max(1)).map(|w| pack(w, width)).collect();
     let steps = rows * k * width * width;
+    let shared = Shared::new(full);
     // Rows with holes are left for later; each is noted by the piece that met it.
     let holes = Mutex::new(vec![]);
     threads::for_each(out, PIECE * k, steps, |piece, out| {
@@ -126,7 +205,10 @@ pub fn score(source: &Source, full: &Full, out: &mut [f64]) -> Result<(), BadCel
                     }
                 }
             }
-            dispatch!(score_tile(&tile, full, &packed, &mut t, out));
+            match &shared {
+                Some(shared) => dispatch!(score_shared_tile(&tile, full, shared, &packed[0], &mut t, out)),
+                None => dispatch!(score_tile(&tile, full, &packed, &mut t, out)),
+            }
             for (r, before) in kept {
                 out[r * k..(r + 1) * k].copy_from_slice(&before);
             }
@@ -194,18 +276,14 @@ fn marginal_scores(source: &Source, full: &Full, there: &[usize], rows: &[usize]
 /// The lower Cholesky factor, in place (the upper half is left as it is). A principal block of a positive definite
 /// matrix is positive definite, so the roots exist.
 fn cholesky(a: &mut [f64], size: usize) {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     for i in 0..size {
-        for j in 0..=i {
-            let (above, line) = a.split_at_mut(i * size);
-            let other = if j == i { None } else { Some(&above[j * size..j * size + j + 1]) };
-            if let Some(other) = other {
-                let dot: f64 = line[..j].iter().zip(other).map(|(a, b)| a * b).sum();
-                line[j] = (line[j] - dot) / other[j];
-            } else {
-                let dot: f64 = line[..i].iter().map(|a| a * a).sum();
-                line[i] = (line[i] - dot).sqrt();
-            }
+        let (above, line) = a.split_at_mut(i * size);
+        for j in 0..i {
+            let other = &above[j * size..];
+            line[j] = (line[j] - dot(&line[..j], other)) / other[j];
         }
+        line[i] = (line[i] - dot(&line[..i], &line[..i])).sqrt();
     }
 }
 
@@ -214,6 +292,27 @@ mod tests {
     use super::*;
     use crate::source::tests::source;
     use ndarray::array;
+
+    #[test]
+    fn shared_covariances_score_alike() {
+        let x = array![[1.0, 2.0], [-1.0, 0.5], [3.0, 3.0]];
+        let (covariance, whitener) = ([4.0, 2.0, 2.0, 2.0], [0.5, 0.0, -0.5, 1.0]);
+        let mean = [0.0, 1.0, 2.0, -1.0];
+        let tied = Full {
+            mean: &mean,
+            whitener: &whitener,
+            covariance: &covariance,
+            constant: &[0.25, 0.25],
+            classes: 2,
+            width: 2,
+        };
+        let (twice, both) = ([covariance, covariance].concat(), [whitener, whitener].concat());
+        let each = Full { whitener: &both, covariance: &twice, ..tied };
+        let (mut one, mut other) = (vec![0.0; 6], vec![0.0; 6]);
+        super::score(&source(&x), &tied, &mut one).unwrap();
+        super::score(&source(&x), &each, &mut other).unwrap();
+        assert!(one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-14), "{one:?} {other:?}");
+    }
 
     #[test]
     fn a_hole_is_scored_by_the_marginal() {
