@@ -318,7 +318,7 @@ macro_rules! with_sparse {
         with_sparse!(@try $starts, $indices, $values, $width, $rows => $body;
             i32 f64, i32 f32, i32 i64, i64 f64, i64 f32, i64 i64)
     };
-    (@try $starts:expr, $indices:expr, $values:expr, $width:expr, $rows:ident => $body:expr; $($index:ty $value:ty),*) => {{
+    (@try $starts:expr, $indices:expr, $values:expr, $width:expr, $rows:ident => $body:expr; $($index:ident $value:ident),*) => {{
         $(if let (Ok(indices), Ok(values)) =
             ($indices.extract::<PyReadonlyArray1<$index>>(), $values.extract::<PyReadonlyArray1<$value>>())
         {
