@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families import Density, Family, LinearForm, QuadraticForm, readable_errors
+from likely.families import CollinearError, Density, Family, LinearForm, QuadraticForm, readable_errors
 from likely.statistics import Array, JointStatistics, Labels
-from likely.table import Block, SparseRows, Table
+from likely.table import Block, Columns, SparseRows, Table
 
 # Scores are computed for about this many rows × classes at a time.
 _TILE = 1 << 19
@@ -58,7 +58,7 @@ class Joint:
         cls,
         statistics: JointStatistics,
         parts: tuple[Part, ...],
-        names: tuple[str, ...],
+        columns: Columns,
         priors: Array | None = None,
     ) -> "Joint":
         """Return the joint of greatest likelihood (or posterior); class weights are N_c/N unless they are given."""
@@ -66,9 +66,13 @@ class Joint:
         weights = counts / counts.sum() if priors is None else priors
         densities = []
         for part, block in zip(parts, statistics.blocks, strict=True):
-            columns = range(len(names)) if part.columns is None else part.columns
-            densities.append(part.family.solve(block, tuple(names[j] for j in columns)))
-        return cls(statistics.classes, weights, parts, tuple(densities), len(names))
+            try:
+                densities.append(part.family.solve(block))
+            except CollinearError as error:
+                collinear = error.columns if part.columns is None else [part.columns[j] for j in error.columns]
+                message = f"{error.before}{columns.listed(collinear)}{error.after}"
+                raise np.linalg.LinAlgError(message) from None
+        return cls(statistics.classes, weights, parts, tuple(densities), columns.width)
 
     @cached_property
     def log_weights(self) -> Array:

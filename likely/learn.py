@@ -2,7 +2,7 @@
 
 from likely.joint import Part
 from likely.statistics import Assignment, JointStatistics, class_weights
-from likely.table import Table
+from likely.table import Block, Table
 
 
 def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> JointStatistics:
@@ -15,5 +15,5 @@ def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> Jo
     >>> statistics.weights.sums["weight"].tolist()
     [2.0, 1.0]
     """
-    blocks = tuple(part.family.collect(table.block(part.columns), assignment) for part in parts)
+    blocks = tuple(part.family.collect(Block(table, part.columns), assignment) for part in parts)
     return JointStatistics(class_weights(assignment), blocks)

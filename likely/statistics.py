@@ -59,7 +59,8 @@ class Statistics:
     origin: Array | None = None
 
     def __post_init__(self) -> None:
-        for array in [*self.sums.values(), *self.labels.values()]:
+        arrays = [*self.sums.values(), *self.labels.values()]
+        for array in arrays if self.origin is None else [*arrays, self.origin]:
             array.setflags(write=False)
 
     def __add__(self, other: "Statistics") -> "Statistics":

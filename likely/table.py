@@ -3,7 +3,6 @@
 Nothing is copied that the core can read where it lies.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -36,6 +35,23 @@ class SparseRows(NamedTuple):
         return SparseRows(starts - starts[0], self.indices[cells], self.values[cells], self.width)
 
 
+class Columns(NamedTuple):
+    """How many columns there are, and their names if they have any."""
+
+    width: int
+    names: tuple[str, ...] | None = None
+
+    def name(self, column: int) -> str:
+        """Return a column's name, or its number."""
+        return str(column) if self.names is None else self.names[column]
+
+    def listed(self, columns: list[int], most: int = 5) -> str:
+        """Return columns for a sentence: ``column 'age'``, or ``columns 3, 4 and 7 more``."""
+        shown = ", ".join(str(j) if self.names is None else repr(self.names[j]) for j in columns[:most])
+        more = f" and {len(columns) - most} more" if len(columns) > most else ""
+        return f"column{'s' if len(columns) > 1 else ''} {shown}{more}"
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows and columns, with the names of the columns if they have any."""
@@ -49,25 +65,17 @@ class Table:
         return int(self.cells.shape[0])
 
     @property
-    def width(self) -> int:
-        """The number of columns."""
-        return int(self.cells.shape[1])
+    def columns(self) -> Columns:
+        """The columns and their names."""
+        return Columns(int(self.cells.shape[1]), self.names)
 
     def between(self, first: int, last: int) -> Self:
         """Return some of the rows, without copying."""
         if first == 0 and last >= self.rows:
             return self
         cells = self.cells
-        part = cells.between(first, last) if isinstance(cells, SparseRows) else cells[first:last]
+        part = cells.between(first, min(last, self.rows)) if isinstance(cells, SparseRows) else cells[first:last]
         return type(self)(part, self.names)
-
-    def block(self, columns: Sequence[int] | None) -> "Block":
-        """Return some of the columns, without copying; None stands for all of them."""
-        return Block(self, None if columns is None else list(columns))
-
-    def column_name(self, column: int) -> str:
-        """Return a column's name for a sentence: ``column 'age'`` or ``column 3``."""
-        return f"column {column if self.names is None else self.names[column]!r}"
 
 
 class Block(NamedTuple):
@@ -79,7 +87,11 @@ class Block(NamedTuple):
     @property
     def width(self) -> int:
         """The number of columns."""
-        return self.table.width if self.columns is None else len(self.columns)
+        return self.table.columns.width if self.columns is None else len(self.columns)
+
+    def number(self, j: int) -> int:
+        """Return the number in the table of the block's column j."""
+        return j if self.columns is None else self.columns[j]
 
     def dense(self) -> NDArray[Any]:
         """Return the whole matrix that the columns are part of; sparse counts are refused."""
@@ -97,7 +109,7 @@ class Block(NamedTuple):
 
     def single(self, j: int) -> "Block":
         """Return the block of one of these columns."""
-        return Block(self.table, [j if self.columns is None else self.columns[j]])
+        return Block(self.table, [self.number(j)])
 
 
 def read_table(data: Any) -> Table:
@@ -113,7 +125,7 @@ def read_table(data: Any) -> Table:
         table = Table(_read_sparse(data))
     else:
         table = Table(_read_matrix(data), column_names(data))
-    if table.width == 0:
+    if table.columns.width == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={table.cells.shape}) while a minimum of 1 is required.")
     return table
 

@@ -13,7 +13,9 @@ mod special;
 mod threads;
 mod whitened;
 
-use numpy::{PyArray1, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2};
+use numpy::{
+    PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2,
+};
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -342,12 +344,16 @@ fn collect_sparse<'py>(
     classes: usize,
     codes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-    let sums = with_sparse!(starts, indices, values, width, rows => {
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    // Large arrays are NumPy's own: it asks for huge pages.
+    let sums = PyArray2::zeros(py, [classes, width], false);
+    let mut out = sums.readwrite();
+    let out = out.as_slice_mut()?;
+    with_sparse!(starts, indices, values, width, rows => {
         let assignment = make_assignment(rows.len(), classes, &codes, weights.as_ref())?;
-        py.detach(|| rows.sums(&assignment)).map_err(broken)?
+        py.detach(|| rows.sums(&assignment, out)).map_err(broken)?;
     });
-    shaped(py, sums, &[classes, width])
+    Ok(sums)
 }
 
 /// Adds Σ x · log share (words × classes) of a matrix in compressed sparse rows to `out`.
@@ -374,14 +380,17 @@ fn log_shares<'py>(
     py: Python<'py>,
     counts: PyReadonlyArray2<'py, f64>,
     smoothing: PyReadonlyArray1<'py, f64>,
-) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (k, words) = (counts.shape()[0], counts.shape()[1]);
     let (counts, smoothing) = (counts.as_slice()?, smoothing.as_slice()?);
     if ![1, words, k * words].contains(&smoothing.len()) {
         return Err(PyValueError::new_err("the smoothing does not fit the words and classes"));
     }
-    let shares = py.detach(|| sparse::log_shares(counts, smoothing, k));
-    shaped(py, shares, &[words, k])
+    let shares = PyArray2::zeros(py, [words, k], false);
+    let mut out = shares.readwrite();
+    let out = out.as_slice_mut()?;
+    py.detach(|| sparse::log_shares(counts, smoothing, k, out));
+    Ok(shares)
 }
 
 /// The sorted distinct labels and each row's place among them.

@@ -187,7 +187,7 @@ fn unpad(from: &[f64], width: usize, upper: bool, to: &mut Vec<f64>) {
 }
 
 /// What the sums of all pieces together may take, and the buckets of one piece, in numbers.
-const ROOM: usize = 1 << 20;
+const ROOM: usize = 1 << 19;
 const BUCKETS: usize = 1 << 15;
 const SMALLEST_PIECE: usize = 2048;
 

@@ -23,6 +23,19 @@ pub fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
 }
 
+/// Asks for a place in memory that will be read soon.
+#[inline(always)]
+pub fn prefetch(place: &f64) {
+    #[cfg(target_arch = "x86_64")]
+    // Safe: a hint about an address that is borrowed, and every x86-64 machine has SSE.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 /// Calls an `#[inline(always)]` kernel whose last const parameter says whether `fma` is one instruction.
 macro_rules! dispatch {
     ($kernel:ident $(::<$($generic:tt),*>)? ($($argument:expr),* $(,)?)) => {{

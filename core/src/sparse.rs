@@ -1,7 +1,9 @@
 //! Counts in compressed sparse rows: summed by class, and scored by a table of words × classes.
 
+use crate::simd::{dispatch, fma, prefetch};
 use crate::source::{Assignment, Cell};
 use crate::threads;
+use std::convert::Infallible;
 
 /// Rows of counts. Row i holds `indices[starts[i]..starts[i + 1]]` and the values beside them.
 pub struct Rows<'a, I, T> {
@@ -35,7 +37,7 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
     }
 
     /// The cells of a row; NaN, a missing count, is passed over.
-    #[inline]
+    #[inline(always)]
     fn row(&self, row: usize) -> impl Iterator<Item = Result<(usize, f64), Broken>> {
         let at = self.starts[row] as usize..self.starts[row + 1] as usize;
         self.indices[at.clone()].iter().zip(&self.values[at]).filter_map(move |(&index, value)| {
@@ -56,11 +58,12 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
         })
     }
 
-    /// Σ w x per class and column (classes × columns). A class is one thread's work, so that no sum is kept twice.
-    pub fn sums(&self, assignment: &Assignment) -> Result<Vec<f64>, Broken> {
+    /// Fills `out` with Σ w x per class and column (classes × columns). A class is one thread's work, so that no sum is
+    /// kept twice.
+    pub fn sums(&self, assignment: &Assignment, out: &mut [f64]) -> Result<(), Broken> {
         let by_class = assignment.rows_by_class();
-        let mut out = vec![0.0; assignment.classes * self.width];
-        threads::for_each(&mut out, self.width, self.indices.len() * 4, |class, out| {
+        threads::for_each(out, self.width, self.indices.len() * 4, |class, out| {
+            out.fill(0.0);
             for &row in &by_class[class] {
                 let weight = assignment.weights.map_or(1.0, |weights| weights[row as usize]);
                 for cell in self.row(row as usize) {
@@ -69,40 +72,62 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
                 }
             }
             Ok(())
-        })?;
-        Ok(out)
+        })
     }
 
     /// Adds Σ x · score over a row's words (`scores`: columns × classes) to `out` (rows × classes).
     pub fn score(&self, scores: &[f64], k: usize, out: &mut [f64]) -> Result<(), Broken> {
-        const PIECE: usize = 256;
         threads::for_each(out, PIECE * k, self.indices.len() * k, |piece, out| {
-            for (r, out) in out.chunks_exact_mut(k).enumerate() {
-                for cell in self.row(piece * PIECE + r) {
-                    let (column, x) = cell?;
-                    if x != 0.0 {
-                        for (out, score) in out.iter_mut().zip(&scores[column * k..(column + 1) * k]) {
-                            *out += x * score;
-                        }
-                    }
-                }
-            }
-            Ok(())
+            dispatch!(score_rows::<_, _>(self, piece * PIECE, scores, k, out))
         })
     }
 }
 
-/// log((count + λ) / Σ (count + λ)) of every class, from classes × words to words × classes.
+/// Rows a thread takes at a time.
+const PIECE: usize = 256;
+/// How many words ahead their scores are asked for: the table is far larger than any cache.
+const AHEAD: usize = 8;
+
+#[inline(always)]
+fn score_rows<I: Copy + Sync + TryInto<usize>, T: Cell, const FUSED: bool>(
+    rows: &Rows<I, T>,
+    first: usize,
+    scores: &[f64],
+    k: usize,
+    out: &mut [f64],
+) -> Result<(), Broken> {
+    for (r, out) in out.chunks_exact_mut(k).enumerate() {
+        let mut ahead = rows.starts[first + r] as usize + AHEAD;
+        for cell in rows.row(first + r) {
+            if let Some(&index) = rows.indices.get(ahead)
+                && let Ok(column) = index.try_into()
+                && let Some(next) = scores.get(column * k..(column + 1) * k)
+            {
+                next.iter().step_by(8).for_each(prefetch);
+                ahead += 1;
+            }
+            let (column, x) = cell?;
+            if x != 0.0 {
+                for (out, score) in out.iter_mut().zip(&scores[column * k..(column + 1) * k]) {
+                    *out = fma::<FUSED>(x, *score, *out);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fills `out` with log((count + λ) / Σ (count + λ)), from classes × words to words × classes.
 /// λ is one number, one per word, or one per class and word.
-pub fn log_shares(counts: &[f64], smoothing: &[f64], k: usize) -> Vec<f64> {
+pub fn log_shares(counts: &[f64], smoothing: &[f64], k: usize, out: &mut [f64]) {
     const PIECE: usize = 2048;
     const MEMO: usize = 64;
     let words = counts.len().checked_div(k).unwrap_or(0);
-    let lambda = |class: usize, word: usize| match smoothing.len() {
-        1 => smoothing[0],
-        n if n == words => smoothing[word],
-        _ => smoothing[class * words + word],
+    let (by_class, by_word) = match smoothing.len() {
+        1 => (0, 0),
+        n => (if n == words { 0 } else { words }, 1),
     };
+    let lambda = |class: usize, word: usize| smoothing[class * by_class + word * by_word];
     let totals = threads::map(k, counts.len(), |class| {
         let mut total = 0.0;
         for first in (0..words).step_by(PIECE) {
@@ -114,24 +139,21 @@ pub fn log_shares(counts: &[f64], smoothing: &[f64], k: usize) -> Vec<f64> {
     // Most counts are small whole numbers: with one λ for all their logarithms are few.
     let memo: Vec<f64> =
         if smoothing.len() == 1 { (0..MEMO).map(|i| (i as f64 + smoothing[0]).ln()).collect() } else { vec![] };
-    let mut out = vec![0.0; counts.len()];
-    let Ok::<(), std::convert::Infallible>(()) =
-        threads::for_each(&mut out, PIECE * k, counts.len() * 8, |piece, out| {
-            for class in 0..k {
-                for (w, out) in out.chunks_exact_mut(k).enumerate() {
-                    let word = piece * PIECE + w;
-                    let count = counts[class * words + word];
-                    let index = count as usize;
-                    let log = match memo.get(index) {
-                        Some(&log) if index as f64 == count => log,
-                        _ => (count + lambda(class, word)).ln(),
-                    };
-                    out[class] = log - totals[class];
-                }
+    let Ok::<(), Infallible>(()) = threads::for_each(out, PIECE * k, counts.len() * 8, |piece, out| {
+        for class in 0..k {
+            let first = piece * PIECE;
+            let counts = &counts[class * words + first..];
+            for (w, (out, &count)) in out.iter_mut().skip(class).step_by(k).zip(counts).enumerate() {
+                let index = count as usize;
+                let log = match memo.get(index) {
+                    Some(&log) if index as f64 == count => log,
+                    _ => (count + lambda(class, first + w)).ln(),
+                };
+                *out = log - totals[class];
             }
-            Ok(())
-        });
-    out
+        }
+        Ok(())
+    });
 }
 
 #[cfg(test)]
@@ -142,7 +164,9 @@ mod tests {
     fn sums_and_scores() {
         let rows = Rows::new(&[0, 2, 2, 3], &[0i32, 2, 1], &[1.0, 2.0, 3.0], 3).unwrap();
         let assignment = Assignment { classes: 2, codes: &[0, 1, 1], weights: Some(&[2.0, 1.0, 1.0]) };
-        assert_eq!(rows.sums(&assignment).unwrap(), [2.0, 0.0, 4.0, 0.0, 3.0, 0.0]);
+        let mut sums = [7.0; 6];
+        rows.sums(&assignment, &mut sums).unwrap();
+        assert_eq!(sums, [2.0, 0.0, 4.0, 0.0, 3.0, 0.0]);
         let mut out = vec![0.0; 6];
         rows.score(&[1.0, 10.0, 2.0, 20.0, 3.0, 30.0], 2, &mut out).unwrap();
         assert_eq!(out, [7.0, 70.0, 0.0, 0.0, 6.0, 60.0]);
@@ -158,7 +182,8 @@ mod tests {
     #[test]
     fn shares_sum_to_one() {
         for smoothing in [vec![1.0], vec![0.5, 1.0, 2.0], vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]] {
-            let shares = log_shares(&[3.0, 0.0, 100.5, 0.0, 1.0, 7.0], &smoothing, 2);
+            let mut shares = [0.0; 6];
+            log_shares(&[3.0, 0.0, 100.5, 0.0, 1.0, 7.0], &smoothing, 2, &mut shares);
             for class in 0..2 {
                 let total: f64 = (0..3).map(|word| shares[word * 2 + class].exp()).sum();
                 assert!((total - 1.0).abs() < 1e-14);

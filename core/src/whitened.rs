@@ -116,8 +116,8 @@ fn score_tile<const FUSED: bool>(tile: &[f64], full: &Full, packed: &[Vec<f64>],
 /// whitened mean of each.
 struct Shared {
     origin: Vec<f64>,
-    /// classes × columns
-    mean: Vec<f64>,
+    /// blocks of [`HIGH`] columns × classes: the order in which they are compared
+    mean: Vec<[f64; HIGH]>,
 }
 
 /// Whitened means further apart than this are not compared that way: the difference of two large numbers loses digits.
@@ -135,14 +135,14 @@ impl Shared {
                 *o += (mean - first) / k as f64;
             }
         }
-        let lines = full.whitener.chunks_exact(width);
-        let mean: Vec<f64> = (full.mean.chunks_exact(width))
-            .flat_map(|mean| {
-                let apart: Vec<f64> = mean.iter().zip(&origin).map(|(mean, o)| mean - o).collect();
-                lines.clone().map(move |w| w.iter().zip(&apart).map(|(w, t)| w * t).sum())
-            })
-            .collect();
-        mean.iter().all(|m: &f64| m.abs() < NEAR).then_some(Self { origin, mean })
+        let mut mean = vec![[0.0; HIGH]; width.div_ceil(HIGH) * k];
+        for (c, class_mean) in full.mean.chunks_exact(width).enumerate() {
+            for (i, w) in full.whitener.chunks_exact(width).enumerate() {
+                let apart = class_mean.iter().zip(&origin).map(|(mean, o)| mean - o);
+                mean[i / HIGH * k + c][i % HIGH] = w.iter().zip(apart).map(|(w, t)| w * t).sum();
+            }
+        }
+        mean.iter().flatten().all(|m| m.abs() < NEAR).then_some(Self { origin, mean })
     }
 }
 
@@ -163,13 +163,16 @@ fn score_shared_tile<const FUSED: bool>(
         // The scores of all classes grow with each whitened line: so no whitened row needs to be kept.
         let mut squares = vec![[0.0; GROUP]; k];
         whiten::<FUSED>(packed, t, width, |i, z| {
-            for (squares, mean) in squares.iter_mut().zip(shared.mean.chunks_exact(width)) {
-                for (z, m) in z.iter().zip(&mean[i..]) {
+            let means = &shared.mean[i / HIGH * k..];
+            for (squares, mean) in squares.iter_mut().zip(means) {
+                let mut sums = *squares;
+                for h in 0..HIGH {
                     for r in 0..GROUP {
-                        let apart = z[r] - m;
-                        squares[r] = fma::<FUSED>(apart, apart, squares[r]);
+                        let apart = z[h][r] - mean[h];
+                        sums[r] = fma::<FUSED>(apart, apart, sums[r]);
                     }
                 }
+                *squares = sums;
             }
         });
         for (r, out) in out.chunks_exact_mut(k).skip(first).take(GROUP).enumerate() {

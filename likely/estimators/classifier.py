@@ -14,27 +14,27 @@ from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.statistics import Array, JointStatistics, Labels, union_of_classes
-from likely.table import Table, read_assignment
+from likely.table import Columns, Table, read_assignment
 
 
 class Knowledge:
     """What a classifier has learned: its parts, the statistics, and the joint that they solve to."""
 
-    def __init__(self, parts: tuple[Part, ...], statistics: JointStatistics, names: tuple[str, ...], priors: Any):
+    def __init__(self, parts: tuple[Part, ...], statistics: JointStatistics, columns: Columns, priors: Any):
         self.parts = parts
         self.statistics = statistics
-        self.names = names
+        self.columns = columns
         self.priors = priors
 
     @cached_property
     def joint(self) -> Joint:
         """The joint distribution, solved when it is first asked for."""
         priors = read_priors(self.priors, self.statistics.classes)
-        return Joint.solve(self.statistics, self.parts, self.names, priors)
+        return Joint.solve(self.statistics, self.parts, self.columns, priors)
 
     def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
         """Return the knowledge of other statistics."""
-        return Knowledge(self.parts, statistics, self.names, self.priors)
+        return Knowledge(self.parts, statistics, self.columns, self.priors)
 
 
 class GenerativeClassifier(Estimator):
@@ -101,9 +101,10 @@ class GenerativeClassifier(Estimator):
             theirs = other._known()
             if type(other) is not type(self) or repr(other) != repr(self):
                 raise ValueError(f"expected a model with the same parameters, {self!r}, got {other!r}: fit both alike")
-            if theirs.names != knowledge.names or theirs.parts != knowledge.parts:
+            if theirs.columns != knowledge.columns or theirs.parts != knowledge.parts:
                 raise ValueError(
-                    f"expected a model of the columns {_few(knowledge.names)}, got one of {_few(theirs.names)}"
+                    f"expected a model of {_described(knowledge.columns)}, got one of {_described(theirs.columns)}, "
+                    "or of other families"
                 )
             statistics = statistics + theirs.statistics
         self._replace(knowledge.with_statistics(statistics))
@@ -125,8 +126,7 @@ class GenerativeClassifier(Estimator):
     def _learned(self, table: Table, y: Any, sample_weight: Any) -> Knowledge:
         assignment = read_assignment(y, sample_weight, table.rows)
         parts = self._parts(table)
-        names = table.names or tuple(f"x{j}" for j in range(table.width))
-        return Knowledge(parts, collect(table, assignment, parts), names, self.priors)
+        return Knowledge(parts, collect(table, assignment, parts), table.columns, self.priors)
 
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         self._keep_columns(table)
@@ -201,7 +201,7 @@ class GenerativeClassifier(Estimator):
         one, other = self._pair(joint.log_joint(table), label, against)
         base, cells = joint.log_odds(table, one, other)
         return Explanation(
-            joint.classes[one], joint.classes[other], base, cells, self._known().names, _cells_of(table, X)
+            joint.classes[one], joint.classes[other], base, cells, self._known().columns, _cells_of(table, X)
         )
 
     def linear_form(self) -> LinearForm:
@@ -277,6 +277,10 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 def _cells_of(table: Table, X: Any) -> Any:
     return table.cells if isinstance(table.cells, np.ndarray) else X
+
+
+def _described(columns: Columns) -> str:
+    return f"{columns.width} columns" if columns.names is None else f"the columns {_few(columns.names)}"
 
 
 def _few(names: tuple[Any, ...], most: int = 6) -> str:

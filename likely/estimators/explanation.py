@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from likely.statistics import Array, Labels
+from likely.table import Columns
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Explanation:
     cells
         what each cell says, rows × columns: positive for ``label``, negative for ``against``, 0 where it is missing
     columns
-        the names of the columns
+        the columns and their names
     values
         the rows explained
     """
@@ -31,7 +32,7 @@ class Explanation:
     against: Labels
     base: Array
     cells: Any
-    columns: tuple[str, ...]
+    columns: Columns
     values: Any
 
     @property
@@ -43,7 +44,7 @@ class Explanation:
         """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""
         cells, values = (_row_of(array, row) for array in (self.cells, self.values))
         order = np.argsort(-np.abs(cells), kind="stable")[:most]
-        return [(self.columns[j], float(values[j]), float(cells[j])) for j in order if cells[j] != 0]
+        return [(self.columns.name(j), float(values[j]), float(cells[j])) for j in order if cells[j] != 0]
 
     def __str__(self) -> str:
         return "\n\n".join(self._table(row) for row in range(min(len(self.base), 5)))

@@ -73,14 +73,15 @@ class NaiveBayes(GenerativeClassifier):
         self.unbiased = unbiased
 
     def _parts(self, table: Table) -> tuple[Part, ...]:
-        wanted = _families_by_column(self.columns, table)
+        if isinstance(self.columns, str | Family):
+            family = self._family(self.columns, table)
+            if isinstance(family, Multinomial) or not isinstance(table.cells, SparseRows):
+                return (Part(family, None),)
         if isinstance(table.cells, SparseRows):
-            family = self._family(wanted[0], table)
-            if not isinstance(family, Multinomial) or any(name != wanted[0] for name in wanted):
-                raise ValueError(
-                    f"expected columns='multinomial' for a sparse matrix, got {self.columns!r}: call X.toarray() first"
-                )
-            return (Part(family, None),)
+            raise ValueError(
+                f"expected columns='multinomial' for a sparse matrix, got {self.columns!r}: call X.toarray() first"
+            )
+        wanted = _families_by_column(self.columns, table)
         groups: dict[int, tuple[Family, list[int]]] = {}
         made: dict[str, Family] = {}
         for j, name in enumerate(wanted):
@@ -93,7 +94,7 @@ class NaiveBayes(GenerativeClassifier):
             groups.setdefault(id(family), (family, []))[1].append(j)
         if len(groups) == 1:
             family, columns = next(iter(groups.values()))
-            if len(columns) == table.width:
+            if len(columns) == table.columns.width:
                 return (Part(family, None),)
         return tuple(Part(family, columns) for family, columns in groups.values())
 
@@ -128,23 +129,21 @@ def _by_type(table: Table) -> str:
 
 def _families_by_column(columns: Any, table: Table) -> list[Any]:
     """Return what the user wants for each column: a name, or a family."""
-    if isinstance(columns, str | Family):
-        return [columns] * table.width
     if isinstance(columns, Mapping):
-        wanted: list[Any] = ["auto"] * table.width
+        wanted: list[Any] = ["auto"] * table.columns.width
         for key, family in columns.items():
             wanted[_column_number(key, table)] = family
         return wanted
     wanted = list(columns)
-    if len(wanted) != table.width:
-        raise ValueError(f"expected a family for each of the {table.width} columns, got {len(wanted)}")
+    if len(wanted) != table.columns.width:
+        raise ValueError(f"expected a family for each of the {table.columns.width} columns, got {len(wanted)}")
     return wanted
 
 
 def _column_number(key: Any, table: Table) -> int:
     if isinstance(key, str) and table.names is not None and key in table.names:
         return table.names.index(key)
-    if isinstance(key, int) and -table.width <= key < table.width:
-        return key % table.width
-    have = list(table.names) if table.names is not None else f"0 to {table.width - 1}"
+    if isinstance(key, int) and -table.columns.width <= key < table.columns.width:
+        return key % table.columns.width
+    have = list(table.names) if table.names is not None else f"0 to {table.columns.width - 1}"
     raise ValueError(f"expected columns among {have}, got {key!r}")

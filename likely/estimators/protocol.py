@@ -79,10 +79,10 @@ class Estimator:
     def _read_next(self, X: Any) -> Table:
         """Read rows that must have the columns of those before them."""
         table = read_table(X)
-        if table.width != self.n_features_in_:
+        width = table.columns.width
+        if width != self.n_features_in_:
             raise ValueError(
-                f"X has {table.width} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                "as input."
+                f"X has {width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input."
             )
         self._check_names(table.names)
         if table.rows == 0:
@@ -108,7 +108,7 @@ class Estimator:
 
     def _keep_columns(self, table: Table) -> None:
         """Remember the columns."""
-        self.n_features_in_ = table.width
+        self.n_features_in_ = table.columns.width
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

@@ -1,6 +1,14 @@
 """Families of distributions: what x looks like within one class."""
 
-from likely.families.base import Density, Family, LinearForm, QuadraticForm, readable_errors, subtract_logs
+from likely.families.base import (
+    CollinearError,
+    Density,
+    Family,
+    LinearForm,
+    QuadraticForm,
+    readable_errors,
+    subtract_logs,
+)
 from likely.families.discrete import Bernoulli, Categorical, Multinomial
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.positive import Exponential, Gamma, Poisson
@@ -14,6 +22,7 @@ __all__ = [
     "FAMILIES",
     "Bernoulli",
     "Categorical",
+    "CollinearError",
     "Density",
     "Exponential",
     "Family",

@@ -89,8 +89,16 @@ class Family(ABC):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
 
     @abstractmethod
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return the density that maximises the likelihood, or the posterior if the family has a prior."""
+
+
+class CollinearError(np.linalg.LinAlgError):
+    """A covariance without an inverse: the numbers of the columns that the others determine, and how to say so."""
+
+    def __init__(self, columns: list[int], before: str, after: str):
+        super().__init__(before, after)
+        self.columns, self.before, self.after = columns, before, after
 
 
 @contextmanager
@@ -102,7 +110,7 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         row, column, value = error.args
         # The core's exception names a place; the sentence below says it all, so its traceback is left out.
         raise ValueError(
-            f"expected {expects}, got {value:g} in row {row} of {table.column_name(column)}: {_remedy(value)}"
+            f"expected {expects}, got {value:g} in row {row} of {table.columns.listed([column])}: {_remedy(value)}"
         ) from None
 
 

@@ -62,7 +62,7 @@ class Categorical(Smoothed):
         axes = {"count": ("class", "category"), "columns": ("column",)}
         return Statistics(sums, axes, {"class": assignment.classes, "category": labels})
 
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
         counts, labels = statistics.sums["count"], statistics.labels["category"]
         starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1))
@@ -87,7 +87,7 @@ class Bernoulli(Categorical):
         for j, (values, counts) in enumerate(counted):
             wrong = values[(values != 0) & (values != 1)]
             if len(wrong):
-                column = j if block.columns is None else block.columns[j]
+                column = block.number(j)
                 row = int(np.flatnonzero(block.dense()[:, column] == wrong[0])[0])
                 raise native.BadCellError(row, column, float(wrong[0]))
             filled = np.zeros((2, len(classes)))
@@ -117,17 +117,18 @@ class Multinomial(Smoothed):
             {"count": count, **rows.sums}, {"count": ("class", "word"), **rows.axes}, {"class": assignment.classes}
         )
 
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return θ = (n + λ) / Σ (n + λ) for every word and class."""
         count, rows = statistics.sums["count"], statistics.sums["weight"]
         smoothing = self.pseudo_counts(*count.shape)
-        empty = (count.sum(axis=1) == 0) & (np.broadcast_to(smoothing, count.shape).sum(axis=1) == 0)
-        if empty.any():
+        totals = count.sum(axis=1)
+        length = np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
+        if not smoothing.all():
+            empty = totals + np.broadcast_to(smoothing, count.shape).sum(axis=1) == 0
             of_all = count.sum(axis=0)
             count = np.where(empty[:, None], of_all if of_all.any() else 1.0, count)
-        length = statistics.sums["count"].sum(axis=1) / np.maximum(rows, 1e-300)
         log_shares = native.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
-        return MultinomialDensity(log_shares, np.where(rows > 0, length, 0.0))
+        return MultinomialDensity(log_shares, length)
 
 
 def _shares(smoothed: Array) -> Array:

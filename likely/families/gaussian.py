@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likely import native
-from likely.families.base import Codes, Density, Family, LinearForm, QuadraticForm
+from likely.families.base import Codes, CollinearError, Density, Family, LinearForm, QuadraticForm
 from likely.families.covariance import STRUCTURES, Shrinkage, Structure
 from likely.families.moments import Moments, collect_moments
 from likely.statistics import Array, Assignment, Statistics
@@ -107,7 +107,7 @@ class Gaussian(Family):
         axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in sums.items()}
         return Statistics(sums, axes, {"class": classes}, arrays[0])
 
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return a Gaussian density for every class."""
         moments = Moments.of(statistics)
         pooled = moments.pooled()
@@ -119,7 +119,7 @@ class Gaussian(Family):
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
             tied = len(covariances) < len(moments.n)
-            factors = [_factor(matrix, column_names, i, tied, statistics) for i, matrix in enumerate(covariances)]
+            factors = [_factor(matrix, i, tied, statistics) for i, matrix in enumerate(covariances)]
             return FullGaussian(moments.mean, covariances, np.stack(factors))
         seen = moments.n.sum(axis=0) > 0
         mean = np.where(seen, moments.mean, np.nan)
@@ -293,7 +293,7 @@ class FullGaussian(Density):
         return QuadraticForm(A.copy(), b, self.constant - 0.5 * (b * self.mean).sum(axis=1))
 
 
-def _factor(covariance: Array, column_names: tuple[str, ...], index: int, tied: bool, statistics: Statistics) -> Array:
+def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics) -> Array:
     """Return the Cholesky factor of a covariance, or say which columns make it singular."""
     deviation = np.sqrt(np.diagonal(covariance))
     correlation = covariance / np.outer(deviation, deviation)
@@ -307,11 +307,11 @@ def _factor(covariance: Array, column_names: tuple[str, ...], index: int, tied: 
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
     one_of_them = len(classes) == 1 or not tied
     whose, rows = (f"class {classes[index].item()!r}", weight[index]) if one_of_them else ("all classes", weight.sum())
-    collinear = [column_names[j] for j in np.flatnonzero(unexplained <= _COLLINEAR)]
-    raise np.linalg.LinAlgError(
+    raise CollinearError(
+        np.flatnonzero(unexplained <= _COLLINEAR).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
-        f"{len(covariance)} columns): the others determine {_listed(collinear)}; leave such columns out, or use "
-        "shrinkage='oas', tied=True or covariance='diagonal'"
+        f"{len(covariance)} columns): the others determine ",
+        "; leave such columns out, or use shrinkage='oas', tied=True or covariance='diagonal'",
     )
 
 
@@ -326,17 +326,11 @@ def _unexplained(correlation: Array) -> Array:
     return unexplained
 
 
-def _listed(names: list[str], most: int = 5) -> str:
-    shown = ", ".join(names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def _no_holes(block: Block) -> str:
     x = block.values()
-    columns = range(block.width) if block.columns is None else block.columns
-    names = [block.table.column_name(columns[j]) for j in np.flatnonzero(np.isnan(x).any(axis=0))]
+    holes = [block.number(j) for j in np.flatnonzero(np.isnan(x).any(axis=0)).tolist()]
     return (
-        f"expected no missing cells to fit a full covariance, got NaN in {_listed(names)}: "
+        f"expected no missing cells to fit a full covariance, got NaN in {block.table.columns.listed(holes)}: "
         "use covariance='diagonal' or 'spherical', which take them as they are (a full covariance needs EM, "
         "which is yet to come)"
     )

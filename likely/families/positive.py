@@ -46,7 +46,7 @@ class Poisson(Positive):
     expects = "a count (0, 1, 2, …)"
     domain = "count"
 
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return λ = the mean of every class."""
         return PoissonDensity(np.maximum(self._means(statistics), 0.0))
 
@@ -57,7 +57,7 @@ class Exponential(Positive):
     name = "exponential"
     expects = "a number that is not negative"
 
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return μ = the mean of every class."""
         means = self._means(statistics)
         of_all = Moments.of(statistics).pooled().mean
@@ -80,7 +80,7 @@ class Gamma(Positive):
         assert logarithms.origin is not None
         return Statistics(sums, plain.axes, plain.labels, np.hstack([plain.origin, logarithms.origin]))
 
-    def solve(self, statistics: Statistics, column_names: tuple[str, ...]) -> Density:
+    def solve(self, statistics: Statistics) -> Density:
         """Return the shape a and the rate b of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
         mean, mean_log = np.hsplit(self._means(statistics), 2)
         gap = np.maximum(np.log(mean) - mean_log, _FLOOR)
