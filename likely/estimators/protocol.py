@@ -82,7 +82,8 @@ class Estimator:
         width = table.columns.width
         if width != self.n_features_in_:
             raise ValueError(
-                f"X has {width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input."
+                f"X has {width} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
             )
         self._check_names(table.names)
         if table.rows == 0:
