@@ -1,4 +1,4 @@
-"""Naive Bayes on a million rows × 50 columns × 10 classes, beside scikit-learn's GaussianNB and the time to read memory.
+"""Naive Bayes on a million rows × 50 columns × 10 classes, beside GaussianNB and the time to read the memory.
 
 python benchmarks/naive_bayes.py
 """

@@ -136,7 +136,7 @@ class Joint:
             if form is None:
                 raise ValueError(
                     f"expected a boundary that is linear in the columns, got the family {part.family}, whose is not: "
-                    "ask for quadratic_form(), or tie the variances of the classes"
+                    "tie the variances of Gaussians, or ask for their quadratic_form()"
                 )
             theta[:, slice(None) if part.columns is None else part.columns] = form.theta
             theta0 += form.theta0
@@ -151,7 +151,7 @@ class Joint:
             if form is None:
                 raise ValueError(
                     f"expected a boundary quadratic in the columns, got the family {part.family}, whose is not: "
-                    "ask for log_joint values instead"
+                    "ask for decision_function or explain instead"
                 )
             columns = np.arange(self.width) if part.columns is None else np.asarray(part.columns)
             A[np.ix_(np.arange(k), columns, columns)] = form.A

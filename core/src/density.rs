@@ -2,6 +2,7 @@
 
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
+use crate::special::above_log;
 use crate::threads;
 
 /// Rows scored together: a few vector registers of each column.
@@ -118,6 +119,32 @@ pub fn linear(source: &Source, l: &Linear, out: &mut [f64]) -> Result<(), BadCel
     })
 }
 
+/// A gamma distribution for every class and column, by its mean and shape: constant − a (u − 1 − log u) − log x, u = x/mean.
+/// The usual a log b − log Γ(a) + (a−1) log x − bx would be a small difference of large numbers in a narrow column.
+pub struct Gamma<'a> {
+    pub mean: &'a [f64],
+    pub shape: &'a [f64],
+    pub constant: &'a [f64],
+    pub classes: usize,
+}
+
+pub fn gamma(source: &Source, g: &Gamma, out: &mut [f64]) -> Result<(), BadCell> {
+    let width = source.width();
+    by_tiles(source, g.classes, out, |tile, _, scores| {
+        for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
+            out.fill(0.0);
+            for j in 0..width {
+                let at = c * width + j;
+                for (out, x) in out.iter_mut().zip(lane(tile, j)) {
+                    let beyond = (x - g.mean[at]) / g.mean[at];
+                    let score = g.constant[at] - g.shape[at] * above_log(beyond) - x.ln();
+                    *out += if score.is_nan() { 0.0 } else { score };
+                }
+            }
+        }
+    })
+}
+
 /// The part of a log density that is the same in every class.
 #[derive(Clone, Copy)]
 pub enum Base {
@@ -165,6 +192,18 @@ mod tests {
         let mut out = vec![0.0; 6];
         gaussian(&source(&x), &g, &mut out).unwrap();
         assert_eq!(out, [9.5, 30.0, 0.0, 0.0, 28.0, 66.0]);
+    }
+
+    #[test]
+    fn gamma_densities() {
+        // shape 1 is the exponential distribution; a narrow column keeps its digits
+        let x = array![[3.0, 1e9 + 1.0]];
+        let constant = [crate::special::gamma_constant(1.0), crate::special::gamma_constant(1e18)];
+        let g = Gamma { mean: &[2.0, 1e9], shape: &[1.0, 1e18], constant: &constant, classes: 1 };
+        let mut out = vec![0.0];
+        gamma(&source(&x), &g, &mut out).unwrap();
+        let normal = -0.5 * std::f64::consts::TAU.ln() - 0.5; // mean 1e9, deviation 1: x is one away
+        assert!((out[0] - (-1.5 - 2f64.ln() + normal)).abs() < 1e-8, "{}", out[0]);
     }
 
     #[test]

@@ -232,6 +232,27 @@ fn score_linear<'py>(
     py.detach(|| density::linear(&source, &l, out)).map_err(bad_cell)
 }
 
+/// Adds log densities of gamma distributions, one per class and column, to `out`; a NaN in the mean adds nothing.
+#[pyfunction]
+fn score_gamma<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    mean: PyReadonlyArray2<'py, f64>,
+    shape: PyReadonlyArray2<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, "positive")?;
+    let k = mean.shape()[0];
+    let (mean, shape) = (mean.as_slice()?, shape.as_slice()?);
+    let constant: Vec<f64> = shape.iter().map(|&a| special::gamma_constant(a)).collect();
+    let g = density::Gamma { mean, shape, constant: &constant, classes: k };
+    let size = k * source.width();
+    check_sizes(&[(mean.len(), size), (shape.len(), size)])?;
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| density::gamma(&source, &g, out)).map_err(bad_cell)
+}
+
 /// Adds to every class what its log density has in common: "factorial" −log x!, "jacobian" −log x.
 #[pyfunction]
 fn score_base<'py>(
@@ -474,6 +495,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_sparse, m)?)?;
     m.add_function(wrap_pyfunction!(score_gaussian, m)?)?;
     m.add_function(wrap_pyfunction!(score_linear, m)?)?;
+    m.add_function(wrap_pyfunction!(score_gamma, m)?)?;
     m.add_function(wrap_pyfunction!(score_base, m)?)?;
     m.add_function(wrap_pyfunction!(score_full, m)?)?;
     m.add_function(wrap_pyfunction!(score_categories, m)?)?;

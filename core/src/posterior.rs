@@ -5,14 +5,14 @@ use std::convert::Infallible;
 
 const PIECE: usize = 4096;
 
-/// log Σ exp; −∞ for nothing but −∞.
+/// The largest score and the logarithm of Σ exp(score − largest): kept apart, so that a large score swallows no digit.
 #[inline]
-fn log_sum_exp(row: &[f64]) -> f64 {
+fn log_sum_exp(row: &[f64]) -> (f64, f64) {
     let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if top.is_infinite() {
-        return top;
+        return (top, 0.0);
     }
-    top + row.iter().map(|x| (x - top).exp()).sum::<f64>().ln()
+    (top, row.iter().map(|x| (x - top).exp()).sum::<f64>().ln())
 }
 
 /// log p(x): the sum of each row (rows × classes) in the log domain.
@@ -21,7 +21,8 @@ pub fn log_density(joint: &[f64], k: usize) -> Vec<f64> {
     let Ok::<(), Infallible>(()) = threads::for_each(&mut out, PIECE, joint.len() * 8, |piece, out| {
         let rows = joint[piece * PIECE * k..].chunks_exact(k);
         for (out, row) in out.iter_mut().zip(rows) {
-            *out = log_sum_exp(row);
+            let (top, rest) = log_sum_exp(row);
+            *out = top + rest;
         }
         Ok(())
     });
@@ -38,9 +39,9 @@ pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
                 row.copy_from_slice(log_weights);
             }
             if log {
-                let total = log_sum_exp(row);
+                let (top, rest) = log_sum_exp(row);
                 for x in row.iter_mut() {
-                    *x -= total;
+                    *x = (*x - top) - rest;
                 }
             } else {
                 let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -90,6 +91,13 @@ mod tests {
         posterior(&mut rows, &[-1.0; 3], false);
         let want = [0.0900, 0.2447, 0.6652, 2.06e-9, 4.54e-5, 0.99995];
         assert!(rows.iter().zip(want).all(|(got, want)| (got - want).abs() < 5e-5 * want + 5e-5));
+    }
+
+    #[test]
+    fn huge_scores_keep_their_digits() {
+        let mut rows = vec![-1e300, -1e300, 1e17, 1e17];
+        posterior(&mut rows, &[-1.0; 2], true);
+        assert_eq!(rows, [0.5f64.ln(); 4]);
     }
 
     #[test]

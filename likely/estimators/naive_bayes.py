@@ -23,8 +23,8 @@ class NaiveBayes(GenerativeClassifier):
         the family of every column: one name for all, a list with one for each, or a dict from column name or
         number to family, the others being chosen by their type. Names are "gaussian", "log-normal", "gamma",
         "exponential", "poisson", "bernoulli", "categorical" (integer codes), "multinomial" (counts of words) and
-        "ignore"; a family such as ``likely.families.Gaussian(tied=True)`` may stand for a name. "auto": yes/no columns
-        are Bernoulli, sparse matrices multinomial, all others Gaussian.
+        "ignore"; a family such as ``likely.families.Gaussian(tied=True)`` may stand for a name. "auto": a matrix
+        of booleans is Bernoulli, a sparse one multinomial, any other Gaussian.
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     smoothing

@@ -11,7 +11,7 @@ from likely.statistics import Array, Statistics
 
 Shrinkage = float | Literal["oas", "ledoit-wolf"]
 
-# A variance is at least this share of the column's variance over all rows. Smaller ones are rounding, or a class whose
+# A variance is at least this share of the column's variance within classes. Smaller ones are rounding, or a class whose
 # few values happen to agree; without a floor one such column would decide every question.
 _FLOOR = 1e-9
 
@@ -55,7 +55,8 @@ class Structure(ABC):
         n = moments.n
         degrees = n - (n > 0) if self.unbiased else n
         total = moments.pooled()
-        of_all = _divide(*self._simplified(total.scatter, total.n), np.ones(()))
+        of_all = _divide(*self._simplified(total.scatter, total.n), np.zeros(()))
+        within = _divide(*self._simplified(*_summed(moments.scatter, n)), np.zeros(()))
         parts = []
         if self.tied < 1:
             fourth = self._fourth(statistics, moments, pooled=False)
@@ -63,10 +64,10 @@ class Structure(ABC):
             parts.append((1 - self.tied, self._shrunk(moments.scatter, degrees, n, of_all, fourth)))
         if self.tied > 0:
             fourth = self._fourth(statistics, moments, pooled=True)
-            scatter, degrees, n = (array.sum(axis=0, keepdims=True) for array in (moments.scatter, degrees, n))
+            scatter, degrees, n = _summed(moments.scatter, degrees, n)
             parts.append((self.tied, self._shrunk(scatter, degrees, n, of_all, fourth)))
         covariance = parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts)
-        return self._floored(np.asarray(covariance), of_all)
+        return self._floored(np.asarray(covariance), within, of_all)
 
     def _shrunk(self, scatter: Array, degrees: Array, n: Array, of_all: Array, fourth: Array | None) -> Array:
         covariance = _divide(*self._simplified(scatter, degrees), of_all)
@@ -91,7 +92,7 @@ class Structure(ABC):
         """Shrink the covariance."""
 
     @abstractmethod
-    def _floored(self, covariance: Array, of_all: Array) -> Array:
+    def _floored(self, covariance: Array, within: Array, of_all: Array) -> Array:
         """Return the covariance with no variance below the floor."""
 
 
@@ -108,8 +109,8 @@ class Diagonal(Structure):
         average: Array = covariance.mean(axis=1, keepdims=True)
         return (1 - self.shrinkage) * covariance + self.shrinkage * average
 
-    def _floored(self, covariance: Array, of_all: Array) -> Array:
-        return _at_least(covariance, of_all)
+    def _floored(self, covariance: Array, within: Array, of_all: Array) -> Array:
+        return _at_least(covariance, within, of_all)
 
 
 class Spherical(Diagonal):
@@ -151,10 +152,10 @@ class Full(Structure):
         share = share[:, None, None]
         return np.asarray((1 - share) * covariance + share * aim)
 
-    def _floored(self, covariance: Array, of_all: Array) -> Array:
+    def _floored(self, covariance: Array, within: Array, of_all: Array) -> Array:
         covariance = covariance.copy()
         diagonal = np.einsum("cii->ci", covariance)
-        diagonal[:] = _at_least(diagonal, np.einsum("cii->ci", of_all))
+        diagonal[:] = _at_least(diagonal, *(np.einsum("cii->ci", scale) for scale in (within, of_all)))
         return covariance
 
 
@@ -168,9 +169,19 @@ def _divide(scatter: Array, degrees: Array, otherwise: Array) -> Array:
     return out
 
 
-def _at_least(variance: Array, of_all: Array) -> Array:
-    """Lift variances to the floor. A column that never varies has no scale: its variance is 1 in every class."""
-    return np.where(of_all > 0, np.maximum(variance, _FLOOR * of_all), 1.0)
+def _summed(*arrays: Array) -> tuple[Array, ...]:
+    """Add up the classes."""
+    return tuple(array.sum(axis=0, keepdims=True) for array in arrays)
+
+
+def _at_least(variance: Array, within: Array, of_all: Array) -> Array:
+    """Lift variances to the floor.
+
+    The scale of a column is its variance within classes; if it never varies there, its variance over all rows; and if
+    it never varies at all it has no scale, and the variance 1 in every class.
+    """
+    scale = np.where(within > 0, within, of_all)
+    return np.where(scale > 0, np.maximum(variance, _FLOOR * scale), 1.0)
 
 
 def _oas(covariance: Array, n: Array) -> Array:

@@ -183,10 +183,11 @@ class DiagonalGaussian(Density):
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = μ/σ² and θ₀ if every class has the same variances."""
-        if self.domain != "real" or np.any(self.variance != self.variance[0]):
+        mean, precision, _ = self._kernel
+        if self.domain != "real" or np.any(precision != precision[0]):
             return None
-        theta = self.mean / self.variance
-        return LinearForm(theta, -0.5 * (theta * self.mean).sum(axis=1))
+        theta = mean * precision**2
+        return LinearForm(theta, -0.5 * (theta * mean).sum(axis=1))
 
     def quadratic_form(self) -> QuadraticForm | None:
         """Return A = −½ diag(1/σ²), b = μ/σ² and c."""

@@ -81,13 +81,12 @@ class Gamma(Positive):
         return Statistics(sums, plain.axes, plain.labels, np.hstack([plain.origin, logarithms.origin]))
 
     def solve(self, statistics: Statistics) -> Density:
-        """Return the shape a and the rate b of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
+        """Return the mean a/b and the shape a of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
         mean, mean_log = np.hsplit(self._means(statistics), 2)
         gap = np.maximum(np.log(mean) - mean_log, _FLOOR)
         never = np.isnan(gap)
         shape = native.gamma_shapes(np.where(never, 1.0, gap).ravel()).reshape(gap.shape)
-        shape = np.where(never, np.nan, shape)
-        return GammaDensity(shape, shape / mean)
+        return GammaDensity(np.where(never, np.nan, mean), np.where(never, np.nan, shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,8 @@ class PoissonDensity(Density):
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = log λ and θ₀ = −Σλ."""
-        return LinearForm(_log(self.rate), -self.rate.sum(axis=1))
+        slope, constant = _silent(_log(self.rate), -self.rate)
+        return LinearForm(slope, constant.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,15 +147,21 @@ class ExponentialDensity(Density):
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = −1/μ and θ₀ = −Σ log μ."""
-        return LinearForm(-1 / self.mean, -np.log(self.mean).sum(axis=1))
+        slope, constant = _silent(-1 / self.mean, -np.log(self.mean))
+        return LinearForm(slope, constant.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class GammaDensity(Density):
-    """Gamma distributions of shape a and rate b."""
+    """Gamma distributions of mean a/b and shape a."""
 
+    mean: Array
     shape: Array
-    rate: Array
+
+    @property
+    def rate(self) -> Array:
+        """b of every class and column."""
+        return self.shape / self.mean
 
     @property
     def classes(self) -> int:
@@ -164,18 +170,15 @@ class GammaDensity(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
-        constant = self.shape * np.log(self.rate) - _log_gamma(self.shape)
-        x, columns = block.dense(), block.columns
-        native.score_linear(x, columns, "positive", *_silent(-self.rate, constant), out)
-        native.score_linear(x, columns, "log", *_silent(self.shape - 1, np.zeros_like(self.shape)), out)
+        native.score_gamma(block.dense(), block.columns, self.mean, self.shape, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
-        return generator.standard_gamma(self.shape[codes]) / self.rate[codes]
+        return generator.standard_gamma(self.shape[codes]) * (self.mean / self.shape)[codes]
 
     def column(self, j: int) -> "GammaDensity":
         """Return the density of one column."""
-        return GammaDensity(self.shape[:, [j]], self.rate[:, [j]])
+        return GammaDensity(self.mean[:, [j]], self.shape[:, [j]])
 
 
 def _silent(slope: Array, constant: Array) -> tuple[Array, Array]:
@@ -187,9 +190,3 @@ def _silent(slope: Array, constant: Array) -> tuple[Array, Array]:
 def _log(x: Array) -> Array:
     with np.errstate(divide="ignore"):
         return np.log(x)
-
-
-def _log_gamma(x: Array) -> Array:
-    from math import lgamma
-
-    return np.array([lgamma(value) for value in x.flat]).reshape(x.shape)
