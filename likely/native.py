@@ -2,6 +2,7 @@
 
 from likely._core import (
     BadCellError,
+    above_log,
     collect_categories,
     collect_moments,
     collect_scatter,
@@ -13,18 +14,21 @@ from likely._core import (
     log_density,
     log_shares,
     posterior_in_place,
-    score_base,
+    score_binary,
     score_categories,
     score_full,
     score_gamma,
     score_gaussian,
+    score_jacobian,
     score_linear,
+    score_poisson,
     score_sparse,
     set_threads,
 )
 
 __all__ = [
     "BadCellError",
+    "above_log",
     "collect_categories",
     "collect_moments",
     "collect_scatter",
@@ -36,12 +40,14 @@ __all__ = [
     "log_density",
     "log_shares",
     "posterior_in_place",
-    "score_base",
+    "score_binary",
     "score_categories",
     "score_full",
     "score_gamma",
     "score_gaussian",
+    "score_jacobian",
     "score_linear",
+    "score_poisson",
     "score_sparse",
     "set_threads",
 ]

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely import native
+
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
 
@@ -39,8 +41,10 @@ class Statistics:
     labels
         the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``
     origin
-        classes × columns; if given, the sums called sum, square, product, cubic and quartic are of x − origin:
-        so no digits are lost to an offset
+        classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset
+    lost
+        with an origin: what rounding took from each sum when statistics were added, so that no digits are lost to
+        many batches either
 
     Examples
     --------
@@ -57,6 +61,7 @@ class Statistics:
     axes: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, Labels]
     origin: Array | None = None
+    lost: Mapping[str, Array] | None = None
 
     def __post_init__(self) -> None:
         arrays = [*self.sums.values(), *self.labels.values()]
@@ -67,12 +72,13 @@ class Statistics:
         return self._combined(other, 1.0)
 
     def __sub__(self, other: "Statistics") -> "Statistics":
-        difference = self._combined(other, -1.0)
+        difference = self._combined(other, -1.0).restored()
         aligned = self.aligned({axis: difference.labels[axis] for axis in self.labels})
         return difference._settled(aligned)
 
     def __mul__(self, factor: float) -> "Statistics":
-        return replace(self, sums={name: array * factor for name, array in self.sums.items()})
+        whole = self.restored()
+        return replace(whole, sums={name: array * factor for name, array in whole.sums.items()})
 
     __rmul__ = __mul__
 
@@ -95,42 +101,63 @@ class Statistics:
                     array = wider
             return array
 
+        def spread_all(arrays: Mapping[str, Array]) -> dict[str, Array]:
+            return {name: spread(array, self.axes[name]) for name, array in arrays.items()}
+
         return Statistics(
-            {name: spread(array, self.axes[name]) for name, array in self.sums.items()},
+            spread_all(self.sums),
             self.axes,
             {axis: labels[axis] for axis in self.labels},
             None if self.origin is None else spread(self.origin, ("class", "column")),
+            None if self.lost is None else spread_all(self.lost),
         )
+
+    def restored(self) -> "Statistics":
+        """Return the sums with what rounding took from them."""
+        if self.lost is None:
+            return self
+        return replace(self, sums={name: array + self.lost[name] for name, array in self.sums.items()}, lost=None)
 
     def rebased(self, origin: Array) -> "Statistics":
         """Return the same sums about another origin."""
-        if self.origin is None or self.origin is origin:
-            return self
-        sums = dict(self.sums)
-        d = self.origin - origin
+        whole = self.restored()
+        if whole.origin is None or whole.origin is origin:
+            return whole
+        sums = dict(whole.sums)
+        d = whole.origin - origin
         n, s = sums["weight"], sums["sum"]
         if "product" in sums:
             _rebase_products(sums, d)
+        elif "excess" in sums:
+            sums["excess"] = _rebased_excess(sums["excess"], n, s, d, origin, whole.origin)
         else:
             sums["square"] = sums["square"] + d * (2 * s + n * d)
         sums["sum"] = s + n.reshape(len(n), -1) * d
-        return replace(self, sums=sums, origin=origin)
+        return replace(whole, sums=sums, origin=origin)
 
     def _combined(self, other: "Statistics", sign: float) -> "Statistics":
         labels = {axis: _union(self.labels[axis], other.labels[axis]) for axis in self.labels}
         one, two = self.aligned(labels), other.aligned(labels)
-        if one.origin is not None and two.origin is not None:
-            # A class that only one side has seen keeps the origin of that side.
-            seen = one.sums["weight"].reshape(len(one.origin), -1) != 0
-            origin = np.where(seen, one.origin, two.origin)
-            one, two = one.rebased(origin), two.rebased(origin)
-        sums = {name: array + sign * two.sums[name] for name, array in one.sums.items()}
-        return replace(one, sums=sums)
+        if one.origin is None or two.origin is None:
+            return replace(one, sums={name: array + sign * two.sums[name] for name, array in one.sums.items()})
+        # A class that only one side has seen keeps the origin of that side: sums of nothing are 0 about any origin.
+        seen = one.sums["weight"].reshape(len(one.origin), -1) != 0
+        origin = np.where(seen, one.origin, two.origin)
+        two = two.rebased(origin)
+        sums, lost = {}, {}
+        for name, a in one.sums.items():
+            b = sign * two.sums[name]
+            sums[name] = total = a + b
+            virtual = total - a
+            lost[name] = (a - (total - virtual)) + (b - virtual)  # Knuth's two-sum: exact
+            if one.lost is not None:
+                lost[name] += one.lost[name]
+        return replace(one, sums=sums, origin=origin, lost=lost)
 
     def _settled(self, before: "Statistics") -> "Statistics":
         """Return the statistics after a subtraction, or raise if more was taken away than was there."""
         sums = dict(self.sums)
-        for counted in [name for name in ("weight", "count") if name in sums]:
+        for counted in [name for name in ("weight", "count", "yes") if name in sums]:
             left, had = sums[counted], before.sums[counted]
             if np.any(left < -_ROUNDING * np.maximum(had, 1.0)):
                 raise ValueError(
@@ -189,6 +216,13 @@ def class_weights(assignment: Assignment) -> Statistics:
 def union_of_classes(one: Labels, two: Labels) -> Labels:
     """Return the labels of both, sorted; labels of different kinds are refused."""
     return _union(one, two)
+
+
+def _rebased_excess(excess: Array, n: Array, s: Array, d: Array, new: Array, old: Array) -> Array:
+    """Return Σ(u − 1 − log u) with u = x/new instead of x/old, from the shift d = old − new."""
+    seen = n > 0
+    new, old = np.where(seen, new, 1.0), np.where(seen, old, 1.0)
+    return np.where(seen, excess + n * native.above_log(np.where(seen, d, 0.0) / new) + s * d / (old * new), 0.0)
 
 
 def _rebase_products(sums: dict[str, Array], d: Array) -> None:

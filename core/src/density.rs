@@ -2,7 +2,7 @@
 
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
-use crate::special::above_log;
+use crate::special::{above_log, gamma_constant};
 use crate::threads;
 
 /// Rows scored together: a few vector registers of each column.
@@ -119,6 +119,36 @@ pub fn linear(source: &Source, l: &Linear, out: &mut [f64]) -> Result<(), BadCel
     })
 }
 
+/// Columns of 0 and 1: the logarithm of p(0) or of p(1), which may be −∞.
+pub struct Binary<'a> {
+    pub log_no: &'a [f64],
+    pub log_yes: &'a [f64],
+    pub classes: usize,
+}
+
+#[inline(always)]
+fn binary_tile<const FUSED: bool>(tile: &[f64], b: &Binary, width: usize, scores: &mut [f64]) {
+    for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
+        let mut sums = [0.0; TILE];
+        for j in 0..width {
+            let (no, yes) = (b.log_no[c * width + j], b.log_yes[c * width + j]);
+            let x = lane(tile, j);
+            for r in 0..TILE {
+                let log = if x[r] == 0.0 { no } else { yes };
+                sums[r] += if x[r].is_nan() { 0.0 } else { log };
+            }
+        }
+        out.copy_from_slice(&sums);
+    }
+}
+
+pub fn binary(source: &Source, b: &Binary, out: &mut [f64]) -> Result<(), BadCell> {
+    let width = source.width();
+    by_tiles(source, b.classes, out, |tile, _, scores| {
+        dispatch!(binary_tile(tile, b, width, scores));
+    })
+}
+
 /// A gamma distribution for every class and column, by its mean and shape: constant − a (u − 1 − log u) − log x, u = x/mean.
 /// The usual a log b − log Γ(a) + (a−1) log x − bx would be a small difference of large numbers in a narrow column.
 pub struct Gamma<'a> {
@@ -145,27 +175,38 @@ pub fn gamma(source: &Source, g: &Gamma, out: &mut [f64]) -> Result<(), BadCell>
     })
 }
 
-/// The part of a log density that is the same in every class.
-#[derive(Clone, Copy)]
-pub enum Base {
-    /// −x, x already a logarithm: the density of log x becomes that of x
-    Jacobian,
-    /// −log x!
-    Factorial,
+/// A Poisson distribution for every class and column. x log λ − λ − log x! is written as the distance of x from λ, which
+/// loses no digits where both are large.
+pub struct Poisson<'a> {
+    pub rate: &'a [f64],
+    pub classes: usize,
 }
 
-/// Adds the base measure of each row's cells to every class.
-pub fn base(source: &Source, kind: Base, k: usize, out: &mut [f64]) -> Result<(), BadCell> {
+pub fn poisson(source: &Source, p: &Poisson, out: &mut [f64]) -> Result<(), BadCell> {
+    let width = source.width();
+    by_tiles(source, p.classes, out, |tile, _, scores| {
+        scores.fill(0.0);
+        for j in 0..width {
+            for (r, &x) in lane(tile, j).iter().enumerate() {
+                // x log x − x − log x!
+                let base = if x > 0.0 { gamma_constant(x) - x.ln() } else { 0.0 };
+                for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
+                    let rate = p.rate[c * width + j];
+                    let score = if x > 0.0 { base - x * above_log((rate - x) / x) } else { -rate };
+                    out[r] += if x.is_nan() || rate.is_nan() { 0.0 } else { score };
+                }
+            }
+        }
+    })
+}
+
+/// Adds −Σ log x to every class (`source` reads logarithms): the density of log x becomes that of x.
+pub fn jacobian(source: &Source, k: usize, out: &mut [f64]) -> Result<(), BadCell> {
     by_tiles(source, k, out, |tile, _, scores| {
         let mut sums = [0.0; TILE];
         for tile in tile.chunks_exact(TILE) {
             for (sum, &x) in sums.iter_mut().zip(tile) {
-                if !x.is_nan() {
-                    *sum -= match kind {
-                        Base::Jacobian => x,
-                        Base::Factorial => libm::lgamma(x + 1.0),
-                    };
-                }
+                *sum -= if x.is_nan() { 0.0 } else { x };
             }
         }
         for scores in scores.chunks_exact_mut(TILE) {
@@ -204,6 +245,16 @@ mod tests {
         gamma(&source(&x), &g, &mut out).unwrap();
         let normal = -0.5 * std::f64::consts::TAU.ln() - 0.5; // mean 1e9, deviation 1: x is one away
         assert!((out[0] - (-1.5 - 2f64.ln() + normal)).abs() < 1e-8, "{}", out[0]);
+    }
+
+    #[test]
+    fn poisson_probabilities() {
+        let x = array![[0.0], [3.0], [f64::NAN]];
+        let mut out = vec![0.0; 6];
+        poisson(&source(&x), &Poisson { rate: &[2.0, 0.0], classes: 2 }, &mut out).unwrap();
+        let three = 3.0 * 2f64.ln() - 2.0 - 6f64.ln();
+        assert_eq!([out[0], out[1], out[3], out[4], out[5]], [-2.0, 0.0, f64::NEG_INFINITY, 0.0, 0.0]);
+        assert!((out[2] - three).abs() < 1e-15);
     }
 
     #[test]

@@ -60,12 +60,16 @@ macro_rules! arrays {
 arrays!(F64 f64, F32 f32, I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool bool);
 
 fn domain(name: &str) -> PyResult<Domain> {
+    if let Some(Ok(threshold)) = name.strip_prefix("above ").map(str::parse) {
+        return Ok(Domain::Above(threshold));
+    }
     Ok(match name {
         "real" => Domain::Real,
         "log" => Domain::Log,
         "non-negative" => Domain::NonNegative,
         "positive" => Domain::Positive,
         "count" => Domain::Count,
+        "binary" => Domain::Binary,
         _ => return Err(PyValueError::new_err(format!("no domain {name:?}"))),
     })
 }
@@ -117,7 +121,7 @@ fn check_sizes(given: &[(usize, usize)]) -> PyResult<()> {
 
 type Arrays<'py> = Vec<Bound<'py, PyArrayDyn<f64>>>;
 
-/// Weight, sum and sum of squares about an origin, classes × columns each: (origin, weight, sum, square).
+/// Weight, sum and a second sum ("square" or "excess") about an origin, classes × columns each: (origin, weight, sum, second).
 #[pyfunction]
 fn collect_moments<'py>(
     py: Python<'py>,
@@ -128,12 +132,18 @@ fn collect_moments<'py>(
     codes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     centred: bool,
+    second: &str,
 ) -> PyResult<Arrays<'py>> {
+    let second = match second {
+        "square" => moments::Second::Square,
+        "excess" => moments::Second::Excess,
+        _ => return Err(PyValueError::new_err(format!("no second sum {second:?}"))),
+    };
     let source = make_source(&x, columns, domain)?;
     let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
     let shape = [classes, source.width()];
-    let m = py.detach(|| moments::collect(&source, &assignment, centred)).map_err(bad_cell)?;
-    [m.origin, m.weight, m.sum, m.square].into_iter().map(|values| shaped(py, values, &shape)).collect()
+    let m = py.detach(|| moments::collect(&source, &assignment, centred, second)).map_err(bad_cell)?;
+    [m.origin, m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &shape)).collect()
 }
 
 /// Weight, sum and sums of products about an origin: (origin, weight, sum, product[, cubic, quartic]).
@@ -232,6 +242,26 @@ fn score_linear<'py>(
     py.detach(|| density::linear(&source, &l, out)).map_err(bad_cell)
 }
 
+/// Adds the log probabilities of columns of 0 and 1 to `out`.
+#[pyfunction]
+fn score_binary<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    domain: &str,
+    log_no: PyReadonlyArray2<'py, f64>,
+    log_yes: PyReadonlyArray2<'py, f64>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, domain)?;
+    let k = log_no.shape()[0];
+    let b = density::Binary { log_no: log_no.as_slice()?, log_yes: log_yes.as_slice()?, classes: k };
+    let size = k * source.width();
+    check_sizes(&[(b.log_no.len(), size), (b.log_yes.len(), size)])?;
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| density::binary(&source, &b, out)).map_err(bad_cell)
+}
+
 /// Adds log densities of gamma distributions, one per class and column, to `out`; a NaN in the mean adds nothing.
 #[pyfunction]
 fn score_gamma<'py>(
@@ -253,24 +283,35 @@ fn score_gamma<'py>(
     py.detach(|| density::gamma(&source, &g, out)).map_err(bad_cell)
 }
 
-/// Adds to every class what its log density has in common: "factorial" −log x!, "jacobian" −log x.
+/// Adds log probabilities of Poisson distributions, one per class and column, to `out`; a NaN as rate adds nothing.
 #[pyfunction]
-fn score_base<'py>(
+fn score_poisson<'py>(
     py: Python<'py>,
     x: Array<'py>,
     columns: Option<Vec<usize>>,
-    kind: &str,
+    rate: PyReadonlyArray2<'py, f64>,
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
-    let (base, domain) = match kind {
-        "factorial" => (density::Base::Factorial, "count"),
-        "jacobian" => (density::Base::Jacobian, "log"),
-        _ => return Err(PyValueError::new_err(format!("no base measure {kind:?}"))),
-    };
-    let source = make_source(&x, columns, domain)?;
+    let source = make_source(&x, columns, "count")?;
+    let k = rate.shape()[0];
+    let p = density::Poisson { rate: rate.as_slice()?, classes: k };
+    check_sizes(&[(p.rate.len(), k * source.width())])?;
+    let out = scores(&mut out, source.rows(), k)?;
+    py.detach(|| density::poisson(&source, &p, out)).map_err(bad_cell)
+}
+
+/// Adds −Σ log x to every class: what turns a density of logarithms into one of the numbers.
+#[pyfunction]
+fn score_jacobian<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, "log")?;
     let k = out.shape()[1];
     let out = scores(&mut out, source.rows(), k)?;
-    py.detach(|| density::base(&source, base, k, out)).map_err(bad_cell)
+    py.detach(|| density::jacobian(&source, k, out)).map_err(bad_cell)
 }
 
 /// Adds log densities of Gaussians with full covariances (one per class, or one for all) to `out`.
@@ -337,16 +378,16 @@ fn score_categories<'py>(
 
 /// Runs `$body` with `$rows` bound to the sparse rows, whatever the types of their arrays.
 macro_rules! with_sparse {
-    ($starts:expr, $indices:expr, $values:expr, $width:expr, $rows:ident => $body:expr) => {
-        with_sparse!(@try $starts, $indices, $values, $width, $rows => $body;
+    ($starts:expr, $indices:expr, $values:expr, $width:expr, $domain:expr, $rows:ident => $body:expr) => {
+        with_sparse!(@try $starts, $indices, $values, $width, $domain, $rows => $body;
             i32 f64, i32 f32, i32 i64, i64 f64, i64 f32, i64 i64)
     };
-    (@try $starts:expr, $indices:expr, $values:expr, $width:expr, $rows:ident => $body:expr; $($index:ident $value:ident),*) => {{
+    (@try $starts:expr, $indices:expr, $values:expr, $width:expr, $domain:expr, $rows:ident => $body:expr; $($index:ident $value:ident),*) => {{
         $(if let (Ok(indices), Ok(values)) =
             ($indices.extract::<PyReadonlyArray1<$index>>(), $values.extract::<PyReadonlyArray1<$value>>())
         {
             let (starts, indices, values) = ($starts.as_slice()?, indices.as_slice()?, values.as_slice()?);
-            let $rows = sparse::Rows::new(starts, indices, values, $width).map_err(broken)?;
+            let $rows = sparse::Rows::new(starts, indices, values, $width, domain($domain)?).map_err(broken)?;
             $body
         } else)* {
             return Err(PyTypeError::new_err("expected whole numbers as indices and numbers as values"));
@@ -362,6 +403,7 @@ fn collect_sparse<'py>(
     indices: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
     width: usize,
+    domain_name: &str,
     classes: usize,
     codes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
@@ -370,7 +412,7 @@ fn collect_sparse<'py>(
     let sums = PyArray2::zeros(py, [classes, width], false);
     let mut out = sums.readwrite();
     let out = out.as_slice_mut()?;
-    with_sparse!(starts, indices, values, width, rows => {
+    with_sparse!(starts, indices, values, width, domain_name, rows => {
         let assignment = make_assignment(rows.len(), classes, &codes, weights.as_ref())?;
         py.detach(|| rows.sums(&assignment, out)).map_err(broken)?;
     });
@@ -384,12 +426,13 @@ fn score_sparse<'py>(
     starts: PyReadonlyArray1<'py, i64>,
     indices: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
+    domain_name: &str,
     log_shares: PyReadonlyArray2<'py, f64>,
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
     let (width, k) = (log_shares.shape()[0], log_shares.shape()[1]);
     let table = log_shares.as_slice()?;
-    with_sparse!(starts, indices, values, width, rows => {
+    with_sparse!(starts, indices, values, width, domain_name, rows => {
         let out = scores(&mut out, rows.len(), k)?;
         py.detach(|| rows.score(table, k, out)).map_err(broken)
     })
@@ -470,6 +513,12 @@ fn gamma_shapes<'py>(py: Python<'py>, gaps: PyReadonlyArray1<'py, f64>) -> PyRes
     Ok(PyArray1::from_vec(py, gaps.as_slice()?.iter().map(|&gap| special::gamma_shape(gap)).collect()))
 }
 
+/// x − log(1 + x) of each number.
+#[pyfunction]
+fn above_log<'py>(py: Python<'py>, x: PyReadonlyArrayDyn<'py, f64>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    shaped(py, x.as_slice()?.iter().map(|&x| special::above_log(x)).collect(), x.shape())
+}
+
 /// Sets the number of threads of every kernel; None goes back to the number of cores.
 #[pyfunction]
 #[pyo3(signature = (threads=None))]
@@ -495,8 +544,11 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_sparse, m)?)?;
     m.add_function(wrap_pyfunction!(score_gaussian, m)?)?;
     m.add_function(wrap_pyfunction!(score_linear, m)?)?;
+    m.add_function(wrap_pyfunction!(score_binary, m)?)?;
     m.add_function(wrap_pyfunction!(score_gamma, m)?)?;
-    m.add_function(wrap_pyfunction!(score_base, m)?)?;
+    m.add_function(wrap_pyfunction!(score_poisson, m)?)?;
+    m.add_function(wrap_pyfunction!(score_jacobian, m)?)?;
+    m.add_function(wrap_pyfunction!(above_log, m)?)?;
     m.add_function(wrap_pyfunction!(score_full, m)?)?;
     m.add_function(wrap_pyfunction!(score_categories, m)?)?;
     m.add_function(wrap_pyfunction!(score_sparse, m)?)?;

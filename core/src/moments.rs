@@ -1,41 +1,55 @@
-//! Sums of a column and of its squares about an origin, per class: all a family that factorises by column needs.
+//! Sums of a column and of a second function of it about an origin, per class: all a family that factorises by column needs.
 
 use crate::simd::{dispatch, fma};
 use crate::source::{Assignment, BadCell, Cell, Domain, Source, origins, typed};
+use crate::special::above_log;
 use crate::threads;
 
-/// Σw, Σw(x−o) and Σw(x−o)² over the cells that are there, each classes × columns, about the origins o.
+/// The second sum, beside Σw(x−o).
+#[derive(Clone, Copy, PartialEq)]
+pub enum Second {
+    /// Σw(x−o)²
+    Square,
+    /// Σw(u − 1 − log u) with u = x/o: how far the logarithms lie from that of their mean
+    Excess,
+}
+
+/// Σw, Σw(x−o) and a second sum over the cells that are there, each classes × columns, about the origins o.
 pub struct Moments {
     pub origin: Vec<f64>,
     pub weight: Vec<f64>,
     pub sum: Vec<f64>,
-    pub square: Vec<f64>,
+    pub second: Vec<f64>,
 }
 
 struct Sums<'a> {
     weight: &'a mut [f64],
     sum: &'a mut [f64],
-    square: &'a mut [f64],
+    second: &'a mut [f64],
 }
 
 /// Adds one row to the sums of its class. No branch on a missing cell: it adds zeros.
 #[inline(always)]
-fn add_row<T: Cell, const FUSED: bool>(line: &[T], origin: &[f64], w: f64, sums: &mut Sums) {
-    let cells = sums.weight.iter_mut().zip(sums.sum.iter_mut()).zip(sums.square.iter_mut());
-    for (((weight, sum), square), (x, o)) in cells.zip(line.iter().zip(origin)) {
+fn add_row<T: Cell, const EXCESS: bool, const FUSED: bool>(line: &[T], origin: &[f64], w: f64, sums: &mut Sums) {
+    let cells = sums.weight.iter_mut().zip(sums.sum.iter_mut()).zip(sums.second.iter_mut());
+    for (((weight, sum), second), (x, o)) in cells.zip(line.iter().zip(origin)) {
         let t = x.number() - o;
         let there = !t.is_nan();
         let t = if there { t } else { 0.0 };
         let wt = w * t;
         *weight += if there { w } else { 0.0 };
         *sum += wt;
-        *square = fma::<FUSED>(wt, t, *square);
+        if EXCESS {
+            *second += if there { w * above_log(t / o) } else { 0.0 };
+        } else {
+            *second = fma::<FUSED>(wt, t, *second);
+        }
     }
 }
 
 /// Adds consecutive rows, given as one slice.
 #[inline(always)]
-fn add_lines<T: Cell, const FUSED: bool>(
+fn add_lines<T: Cell, const EXCESS: bool, const FUSED: bool>(
     lines: &[T],
     first: usize,
     assignment: &Assignment,
@@ -49,9 +63,9 @@ fn add_lines<T: Cell, const FUSED: bool>(
         let mut sums = Sums {
             weight: &mut out.weight[at.clone()],
             sum: &mut out.sum[at.clone()],
-            square: &mut out.square[at.clone()],
+            second: &mut out.second[at.clone()],
         };
-        add_row::<T, FUSED>(line, &origin[at], w, &mut sums);
+        add_row::<T, EXCESS, FUSED>(line, &origin[at], w, &mut sums);
     }
 }
 
@@ -71,13 +85,14 @@ fn add_block(
     rows: std::ops::Range<usize>,
     assignment: &Assignment,
     origin: &[f64],
+    second: Second,
     out: &mut Sums,
 ) -> Result<(), BadCell> {
     let width = source.width();
     if source.domain == Domain::Real && source.columns.is_none() {
         let done = typed!(&source.matrix, view => {
             let part = view.slice(ndarray::s![rows.clone(), ..]);
-            part.as_slice().map(|lines| dispatch!(add_lines::<_>(lines, rows.start, assignment, width, origin, out)))
+            part.as_slice().map(|lines| dispatch!(add_lines::<_, false>(lines, rows.start, assignment, width, origin, out)))
         });
         if done.is_some() {
             return Ok(());
@@ -89,26 +104,29 @@ fn add_block(
         let end = (start + step).min(rows.end);
         source.load_rows(start..end, width, &mut buffer)?;
         let lines = &buffer[..(end - start) * width];
-        dispatch!(add_lines::<f64>(lines, start, assignment, width, origin, out));
+        match second {
+            Second::Square => dispatch!(add_lines::<f64, false>(lines, start, assignment, width, origin, out)),
+            Second::Excess => dispatch!(add_lines::<f64, true>(lines, start, assignment, width, origin, out)),
+        }
     }
     Ok(())
 }
 
 /// `centred`: about a point in the middle of each class; else about zero, where sums of counts are exact.
-pub fn collect(source: &Source, assignment: &Assignment, centred: bool) -> Result<Moments, BadCell> {
+pub fn collect(source: &Source, assignment: &Assignment, centred: bool, second: Second) -> Result<Moments, BadCell> {
     let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
     let size = k * width;
     let origin = if centred { origins(source, assignment) } else { vec![0.0; size] };
     if size == 0 {
-        return Ok(Moments { origin, weight: vec![], sum: vec![], square: vec![] });
+        return Ok(Moments { origin, weight: vec![], sum: vec![], second: vec![] });
     }
     let block = block_rows(rows, 3 * size);
     let parts = threads::map(rows.div_ceil(block), rows * width, |i| {
         let mut part = vec![0.0; 3 * size];
         let (weight, rest) = part.split_at_mut(size);
-        let (sum, square) = rest.split_at_mut(size);
+        let (sum, other) = rest.split_at_mut(size);
         let rows = i * block..((i + 1) * block).min(rows);
-        add_block(source, rows, assignment, &origin, &mut Sums { weight, sum, square })?;
+        add_block(source, rows, assignment, &origin, second, &mut Sums { weight, sum, second: other })?;
         Ok(part)
     });
     let mut total = vec![0.0; 3 * size];
@@ -122,9 +140,9 @@ pub fn collect(source: &Source, assignment: &Assignment, centred: bool) -> Resul
     {
         return Err(bad);
     }
-    let square = total.split_off(2 * size);
+    let second = total.split_off(2 * size);
     let sum = total.split_off(size);
-    Ok(Moments { origin, weight: total, sum, square })
+    Ok(Moments { origin, weight: total, sum, second })
 }
 
 #[cfg(test)]
@@ -137,11 +155,11 @@ mod tests {
     fn sums_of_what_is_there() {
         let x = array![[1.0, 10.0], [3.0, f64::NAN], [5.0, 30.0]];
         let assignment = Assignment { classes: 2, codes: &[0, 0, 1], weights: Some(&[1.0, 2.0, 4.0]) };
-        let m = collect(&source(&x), &assignment, true).unwrap();
+        let m = collect(&source(&x), &assignment, true, Second::Square).unwrap();
         assert_eq!(m.origin, [2.0, 10.0, 5.0, 30.0]);
         assert_eq!(m.weight, [3.0, 1.0, 4.0, 4.0]);
         assert_eq!(m.sum, [1.0, 0.0, 0.0, 0.0]);
-        assert_eq!(m.square, [3.0, 0.0, 0.0, 0.0]);
+        assert_eq!(m.second, [3.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]
@@ -152,9 +170,9 @@ mod tests {
         let mut results = vec![];
         for n in [1, 2, 5] {
             threads::set_threads(Some(n));
-            let m = collect(&source(&x), &assignment, true).unwrap();
+            let m = collect(&source(&x), &assignment, true, Second::Square).unwrap();
             results
-                .push([m.origin, m.weight, m.sum, m.square].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+                .push([m.origin, m.weight, m.sum, m.second].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>());
         }
         threads::set_threads(None);
         assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
@@ -164,7 +182,7 @@ mod tests {
     fn an_infinite_cell_is_named() {
         let x = array![[1.0, 2.0], [3.0, f64::INFINITY]];
         let assignment = Assignment { classes: 1, codes: &[0, 0], weights: None };
-        let bad = collect(&source(&x), &assignment, true).err().unwrap();
+        let bad = collect(&source(&x), &assignment, true, Second::Square).err().unwrap();
         assert_eq!((bad.row, bad.column), (1, 1));
     }
 }

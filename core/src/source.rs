@@ -43,7 +43,7 @@ cells! {
 }
 
 /// What a column may hold, and what is made of it. A NaN is a missing cell in every domain.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Domain {
     /// any finite number
     Real,
@@ -55,16 +55,31 @@ pub enum Domain {
     Positive,
     /// 0, 1, 2, …
     Count,
+    /// 0 or 1
+    Binary,
+    /// any finite number, read as 1 if it is above a threshold, else as 0
+    Above(f64),
 }
 
 impl Domain {
     #[inline(always)]
-    fn holds(self, x: f64) -> bool {
+    pub fn holds(self, x: f64) -> bool {
         match self {
-            Self::Real => x.is_finite(),
+            Self::Real | Self::Above(_) => x.is_finite(),
+            Self::Binary => x == 0.0 || x == 1.0,
             Self::Log | Self::Positive => x > 0.0 && x.is_finite(),
             Self::NonNegative => x >= 0.0 && x.is_finite(),
             Self::Count => x >= 0.0 && x.is_finite() && x.fract() == 0.0,
+        }
+    }
+
+    /// What is made of a number that the domain holds.
+    #[inline(always)]
+    pub fn read(self, x: f64) -> f64 {
+        match self {
+            Self::Log => x.ln(),
+            Self::Above(threshold) => f64::from(u8::from(x > threshold)),
+            _ => x,
         }
     }
 }
@@ -101,7 +116,7 @@ impl Source<'_> {
 
     pub fn cell(&self, row: usize, j: usize) -> f64 {
         let x = typed!(&self.matrix, view => view[[row, self.column(j)]].number());
-        if self.domain == Domain::Log { x.ln() } else { x }
+        if x.is_nan() { x } else { self.domain.read(x) }
     }
 
     /// Reads rows into `out`, row after row, each `stride` long; the cells past the width are left alone.
@@ -189,9 +204,7 @@ impl Source<'_> {
         if !self.domain.holds(*x) {
             return Err(BadCell { row, column: self.column(j), value: *x });
         }
-        if self.domain == Domain::Log {
-            *x = x.ln();
-        }
+        *x = self.domain.read(*x);
         Ok(false)
     }
 

@@ -1,7 +1,7 @@
 //! Counts in compressed sparse rows: summed by class, and scored by a table of words × classes.
 
 use crate::simd::{dispatch, fma, prefetch};
-use crate::source::{Assignment, Cell};
+use crate::source::{Assignment, Cell, Domain};
 use crate::threads;
 use std::convert::Infallible;
 
@@ -11,6 +11,7 @@ pub struct Rows<'a, I, T> {
     indices: &'a [I],
     values: &'a [T],
     width: usize,
+    domain: Domain,
 }
 
 /// A value that is no count.
@@ -26,10 +27,16 @@ pub enum Broken {
 }
 
 impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
-    pub fn new(starts: &'a [i64], indices: &'a [I], values: &'a [T], width: usize) -> Result<Self, Broken> {
+    pub fn new(
+        starts: &'a [i64],
+        indices: &'a [I],
+        values: &'a [T],
+        width: usize,
+        domain: Domain,
+    ) -> Result<Self, Broken> {
         let sorted = starts.first() == Some(&0) && starts.windows(2).all(|pair| pair[0] <= pair[1]);
         let whole = starts.last().is_some_and(|&end| end as usize == indices.len()) && indices.len() == values.len();
-        if sorted && whole { Ok(Self { starts, indices, values, width }) } else { Err(Broken::Layout) }
+        if sorted && whole { Ok(Self { starts, indices, values, width, domain }) } else { Err(Broken::Layout) }
     }
 
     pub fn len(&self) -> usize {
@@ -47,8 +54,8 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
             }
             Some(match index.try_into() {
                 Ok(column) if column < self.width => {
-                    if x >= 0.0 && x.is_finite() {
-                        Ok((column, x))
+                    if self.domain.holds(x) {
+                        Ok((column, self.domain.read(x)))
                     } else {
                         Err(Broken::Value { row, column, value: x })
                     }
@@ -162,7 +169,7 @@ mod tests {
 
     #[test]
     fn sums_and_scores() {
-        let rows = Rows::new(&[0, 2, 2, 3], &[0i32, 2, 1], &[1.0, 2.0, 3.0], 3).unwrap();
+        let rows = Rows::new(&[0, 2, 2, 3], &[0i32, 2, 1], &[1.0, 2.0, 3.0], 3, Domain::NonNegative).unwrap();
         let assignment = Assignment { classes: 2, codes: &[0, 1, 1], weights: Some(&[2.0, 1.0, 1.0]) };
         let mut sums = [7.0; 6];
         rows.sums(&assignment, &mut sums).unwrap();
@@ -174,8 +181,8 @@ mod tests {
 
     #[test]
     fn a_broken_layout_is_refused() {
-        assert_eq!(Rows::new(&[0, 5], &[0i32], &[1.0], 1).err(), Some(Broken::Layout));
-        let rows = Rows::new(&[0, 1], &[9i32], &[1.0], 3).unwrap();
+        assert_eq!(Rows::new(&[0, 5], &[0i32], &[1.0], 1, Domain::Real).err(), Some(Broken::Layout));
+        let rows = Rows::new(&[0, 1], &[9i32], &[1.0], 3, Domain::Real).unwrap();
         assert_eq!(rows.score(&[0.0; 3], 1, &mut [0.0]), Err(Broken::Layout));
     }
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from likely.estimators.classifier import GenerativeClassifier
-from likely.families import FAMILIES, Categorical, Family, Gaussian, Multinomial
+from likely.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Multinomial
 from likely.joint import Part
 from likely.table import SparseRows, Table
 
@@ -20,11 +20,11 @@ class NaiveBayes(GenerativeClassifier):
     Parameters
     ----------
     columns
-        the family of every column: one name for all, a list with one for each, or a dict from column name or
-        number to family, the others being chosen by their type. Names are "gaussian", "log-normal", "gamma",
-        "exponential", "poisson", "bernoulli", "categorical" (integer codes), "multinomial" (counts of words) and
-        "ignore"; a family such as ``likely.families.Gaussian(tied=True)`` may stand for a name. "auto": a matrix
-        of booleans is Bernoulli, a sparse one multinomial, any other Gaussian.
+        the family of every column: one name for all, a list with one for each, or a dict from column name or number to
+        family, the others being chosen by their type. Names are "gaussian", "log-normal", "gamma", "exponential",
+        "poisson", "bernoulli", "categorical" (integer codes), "multinomial" (counts of words), "complement" (the same,
+        scored against the other classes) and "ignore"; a family such as ``likely.families.Gaussian(tied=True)`` may
+        stand for a name. "auto": a matrix of booleans is Bernoulli, a sparse one multinomial, any other Gaussian.
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     smoothing
@@ -75,11 +75,12 @@ class NaiveBayes(GenerativeClassifier):
     def _parts(self, table: Table) -> tuple[Part, ...]:
         if isinstance(self.columns, str | Family):
             family = self._family(self.columns, table)
-            if isinstance(family, Multinomial) or not isinstance(table.cells, SparseRows):
+            if isinstance(family, Bernoulli | Multinomial) or not isinstance(table.cells, SparseRows):
                 return (Part(family, None),)
         if isinstance(table.cells, SparseRows):
             raise ValueError(
-                f"expected columns='multinomial' for a sparse matrix, got {self.columns!r}: call X.toarray() first"
+                "expected columns='multinomial', 'complement' or 'bernoulli' for a sparse matrix, got "
+                f"{self.columns!r}: call X.toarray() first"
             )
         wanted = _families_by_column(self.columns, table)
         groups: dict[int, tuple[Family, list[int]]] = {}
@@ -108,7 +109,7 @@ class NaiveBayes(GenerativeClassifier):
         if wanted not in FAMILIES:
             raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {wanted!r}")
         kind = FAMILIES[wanted]
-        if issubclass(kind, Categorical | Multinomial):
+        if issubclass(kind, Bernoulli | Categorical | Multinomial):
             return kind(smoothing=self.smoothing)
         if issubclass(kind, Gaussian):
             return kind(pseudo_rows=self.pseudo_rows, unbiased=self.unbiased)

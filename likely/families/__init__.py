@@ -9,13 +9,14 @@ from likely.families.base import (
     readable_errors,
     subtract_logs,
 )
-from likely.families.discrete import Bernoulli, Categorical, Multinomial
+from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.positive import Exponential, Gamma, Poisson
+from likely.families.words import Bernoulli, Complement, Multinomial
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
-    for family in (Gaussian, LogNormal, Gamma, Exponential, Poisson, Bernoulli, Categorical, Multinomial)
+    for family in (Gaussian, LogNormal, Gamma, Exponential, Poisson, Bernoulli, Categorical, Multinomial, Complement)
 }
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "CollinearError",
+    "Complement",
     "Density",
     "Exponential",
     "Family",

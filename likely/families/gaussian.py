@@ -169,7 +169,7 @@ class DiagonalGaussian(Density):
         """Add the log density of every row."""
         native.score_gaussian(block.dense(), block.columns, self.domain, *self._kernel, out)
         if self.domain == "log":
-            native.score_base(block.dense(), block.columns, "jacobian", out)
+            native.score_jacobian(block.dense(), block.columns, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""

@@ -10,17 +10,19 @@ from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
 
-def collect_moments(block: Block, assignment: Assignment, domain: str, *, centred: bool) -> Statistics:
-    """Collect Σw, Σw(x−o), Σw(x−o)² for each class and column, of the cells that are there.
+def collect_moments(
+    block: Block, assignment: Assignment, domain: str, *, centred: bool, second: str = "square"
+) -> Statistics:
+    """Collect Σw, Σw(x−o) and a second sum for each class and column, of the cells that are there.
 
-    ``centred``: o lies in the middle of each class, so that no offset costs a digit; else o = 0.
+    The second is ``"square"``, Σw(x−o)², or ``"excess"``, Σw(u − 1 − log u) with u = x/o. ``centred``: o lies in the
+    middle of each class, so that no offset costs a digit; else o = 0.
     """
     classes, codes, weights = assignment
-    x = block.dense()
-    origin, weight, total, square = native.collect_moments(
-        x, block.columns, domain, len(classes), codes, weights, centred
+    origin, weight, total, other = native.collect_moments(
+        block.dense(), block.columns, domain, len(classes), codes, weights, centred, second
     )
-    sums = {"weight": weight, "sum": total, "square": square}
+    sums = {"weight": weight, "sum": total, second: other}
     return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": classes}, origin)
 
 
@@ -42,10 +44,11 @@ class Moments:
     @classmethod
     def of(cls, statistics: Statistics) -> Self:
         """Take the moments from the statistics of a Gaussian."""
+        statistics = statistics.restored()
         sums, origin = statistics.sums, statistics.origin
         assert origin is not None
         n = sums["weight"].reshape(len(origin), -1)
-        shift = _over(sums["sum"], n)
+        shift = over(sums["sum"], n)
         seen = n > 0
         heaviest = np.broadcast_to(np.argmax(n, axis=0), origin.shape[1:])
         base = origin[heaviest, np.arange(origin.shape[1])]
@@ -71,7 +74,7 @@ class Moments:
     def pooled(self) -> Self:
         """Return the moments of all classes together, as one class."""
         n = self.n.sum(axis=0, keepdims=True)
-        beyond = _over((self.n * self.beyond).sum(axis=0, keepdims=True), n)
+        beyond = over((self.n * self.beyond).sum(axis=0, keepdims=True), n)
         apart = self.beyond - beyond
         if self.full:
             between = np.einsum("c,ci,cj->ij", self.n[:, 0], apart, apart)
@@ -83,8 +86,8 @@ class Moments:
         """Add the rows of a prior (one class) to every class."""
         n = self.n + prior.n
         apart = self.beyond - (prior.beyond + (prior.base - self.base))
-        pull = _over(self.n * prior.n, n)
-        beyond = self.beyond - _over(prior.n, n) * apart
+        pull = over(self.n * prior.n, n)
+        beyond = self.beyond - over(prior.n, n) * apart
         if self.full:
             between = pull[:, :, None] * apart[:, :, None] * apart[:, None, :]
         else:
@@ -93,7 +96,7 @@ class Moments:
 
     def weighing(self, rows: float) -> Self:
         """Return the same mean and covariance, from another number of rows."""
-        factor = _over(np.full_like(self.n, rows), self.n)
+        factor = over(np.full_like(self.n, rows), self.n)
         scatter = self.scatter * (factor[:, :, None] if self.full else factor)
         return replace(self, n=np.where(self.n > 0, rows, 0.0), scatter=scatter)
 
@@ -102,6 +105,6 @@ class Moments:
         return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))
 
 
-def _over(a: Array, n: Array) -> Array:
+def over(a: Array, n: Array) -> Array:
     """Divide, with 0 where nothing was seen."""
     return np.divide(a, n, out=np.zeros(np.broadcast_shapes(a.shape, n.shape)), where=n > 0)

@@ -1,13 +1,13 @@
 """Families of counts and of positive numbers whose statistics are sums of x and of log x."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm
-from likely.families.moments import Moments, collect_moments
+from likely.families.moments import Moments, collect_moments, over
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -72,21 +72,29 @@ class Gamma(Positive):
     domain = "positive"
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
-        # The columns themselves, then their logarithms.
-        plain = collect_moments(block, assignment, "positive", centred=False)
-        logarithms = collect_moments(block, assignment, "log", centred=False)
-        sums = {name: np.hstack([array, logarithms.sums[name]]) for name, array in plain.sums.items()}
-        assert plain.origin is not None
-        assert logarithms.origin is not None
-        return Statistics(sums, plain.axes, plain.labels, np.hstack([plain.origin, logarithms.origin]))
+        return collect_moments(block, assignment, self.domain, centred=True, second="excess")
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the mean a/b and the shape a of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
-        mean, mean_log = np.hsplit(self._means(statistics), 2)
-        gap = np.maximum(np.log(mean) - mean_log, _FLOOR)
-        never = np.isnan(gap)
-        shape = native.gamma_shapes(np.where(never, 1.0, gap).ravel()).reshape(gap.shape)
-        return GammaDensity(np.where(never, np.nan, mean), np.where(never, np.nan, shape))
+        own = statistics.restored()
+        n, total = own.sums["weight"], own.sums["sum"]
+        assert own.origin is not None
+        seen = n.sum(axis=0) > 0
+        mean = own.origin + over(total, n)
+        mean_of_all = np.where(seen, over((n * mean).sum(axis=0), n.sum(axis=0)), 1.0)
+        # About the mean of all rows, the sums of all classes add up to the row that is imagined.
+        about_all = own.rebased(np.broadcast_to(mean_of_all, n.shape).copy())
+        sums = {name: array.sum(axis=0) for name, array in about_all.sums.items()}
+        imagined = np.where(n > 0, self.pseudo_rows, 1.0)
+        if self.pseudo_rows > 0 or not n.all():
+            share = over(imagined, sums["weight"] * np.ones_like(n))
+            own = replace(about_all, sums={name: array + share * sums[name] for name, array in about_all.sums.items()})
+            n, total = own.sums["weight"], own.sums["sum"]
+        assert own.origin is not None
+        shift = over(total, n)
+        gap = over(own.sums["excess"], n) - native.above_log(over(shift, own.origin))
+        shape = native.gamma_shapes(np.maximum(gap, _FLOOR).ravel()).reshape(gap.shape)
+        return GammaDensity(np.where(seen, own.origin + shift, np.nan), np.where(seen, shape, np.nan))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +110,7 @@ class PoissonDensity(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's counts."""
-        native.score_linear(block.dense(), block.columns, "count", *_silent(_log(self.rate), -self.rate), out)
-        native.score_base(block.dense(), block.columns, "factorial", out)
+        native.score_poisson(block.dense(), block.columns, self.rate, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""

@@ -1,0 +1,120 @@
+"""Columns of categories, smoothed by pseudo-counts."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import native
+from likely.families.base import Codes, Density, Family
+from likely.statistics import Array, Assignment, Statistics
+from likely.table import Block
+
+_CATEGORY = np.dtype([("column", np.int64), ("value", np.float64)])
+
+
+@dataclass(frozen=True)
+class Smoothed(Family):
+    """A family with pseudo-counts: one number, one per category or word, or one per class and category or word."""
+
+    smoothing: Any = 1.0
+
+    def __post_init__(self) -> None:
+        smoothing = np.asarray(self.smoothing, dtype=np.float64)
+        if smoothing.ndim > 2 or not np.all(smoothing >= 0) or np.isinf(smoothing).any():
+            raise ValueError(f"expected smoothing of 0 or more, one number or an array, got {self.smoothing!r}")
+
+    def pseudo_counts(self, classes: int, categories: int) -> Array:
+        """Return λ as an array that can be added to the counts, classes × categories."""
+        smoothing = np.asarray(self.smoothing, dtype=np.float64)
+        try:
+            np.broadcast_to(smoothing, (classes, categories))
+        except ValueError:
+            raise ValueError(
+                f"expected smoothing as one number, {categories} numbers (one for each category or word), or "
+                f"{classes} × {categories} (one for each class and category or word), got shape {smoothing.shape}"
+            ) from None
+        return smoothing
+
+
+class Categorical(Smoothed):
+    """Columns of categories written as numbers. A category not seen in training says nothing."""
+
+    name = "categorical"
+    expects = "a finite number that stands for a category"
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        classes, codes, weights = assignment
+        counted = native.collect_categories(block.dense(), block.columns, len(classes), codes, weights)
+        labels = np.empty(sum(len(values) for values, _ in counted), dtype=_CATEGORY)
+        labels["column"] = np.repeat(np.arange(len(counted)), [len(values) for values, _ in counted])
+        labels["value"] = np.concatenate([values for values, _ in counted])
+        counts = np.ascontiguousarray(np.concatenate([counts for _, counts in counted]).T)
+        # The number of columns is kept by an array of zeros, since a column may have no category at all.
+        sums = {"count": counts, "columns": np.zeros(len(counted))}
+        axes = {"count": ("class", "category"), "columns": ("column",)}
+        return Statistics(sums, axes, {"class": assignment.classes, "category": labels})
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
+        counts, labels = statistics.sums["count"], statistics.labels["category"]
+        starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1))
+        smoothed = counts + self.pseudo_counts(*counts.shape)
+        shares = np.empty_like(smoothed)
+        for first, last in pairwise(starts):
+            shares[:, first:last] = _shares(smoothed[:, first:last])
+        return CategoricalDensity(labels["value"].copy(), starts.astype(np.int64), shares)
+
+
+def _shares(smoothed: Array) -> Array:
+    """Divide by the total of each class. A class of which nothing is known has the shares of all classes."""
+    of_all = smoothed.sum(axis=0)
+    of_all = of_all / of_all.sum() if of_all.any() else np.full(of_all.shape, 1 / max(len(of_all), 1))
+    total = smoothed.sum(axis=1, keepdims=True)
+    out = np.broadcast_to(of_all, smoothed.shape).copy()
+    np.divide(smoothed, total, out=out, where=total > 0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalDensity(Density):
+    """The shares of every column's categories, one column after the other; column j's begin at ``starts[j]``."""
+
+    values: Array
+    starts: NDArray[np.int64]
+    shares: Array
+    """classes × categories"""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.shares)
+
+    @cached_property
+    def _log_shares(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(np.log(self.shares).T)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's categories."""
+        native.score_categories(block.dense(), block.columns, self.values, self.starts, self._log_shares, out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a row of each class given."""
+        x = np.full((len(codes), len(self.starts) - 1), np.nan)
+        for j, (first, last) in enumerate(pairwise(self.starts)):
+            if last > first:
+                below = np.cumsum(self.shares[:, first:last], axis=1)
+                below[:, -1] = 1.0
+                places = (generator.random(len(codes))[:, None] >= below[codes]).sum(axis=1)
+                x[:, j] = self.values[first + places]
+        return x
+
+    def column(self, j: int) -> "CategoricalDensity":
+        """Return the density of one column."""
+        part = slice(self.starts[j], self.starts[j + 1])
+        starts = np.array([0, self.starts[j + 1] - self.starts[j]])
+        return CategoricalDensity(self.values[part], starts, self.shares[:, part])

@@ -1,0 +1,228 @@
+"""Bags of words and columns of 0 and 1, dense or sparse, smoothed by pseudo-counts."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely import native
+from likely.families.base import Codes, Density, LinearForm, subtract_logs
+from likely.families.categorical import Smoothed
+from likely.families.moments import collect_moments
+from likely.statistics import Array, Assignment, Statistics, class_weights
+from likely.table import Block, SparseRows
+
+# The logarithm of the smallest number above 0: what stands for log 0 where it must be added and taken away again.
+_LOG_SMALLEST = float(np.log(5e-324))
+
+
+def _collect_sparse(cells: SparseRows, block: Block, assignment: Assignment, domain: str) -> Array:
+    """Return Σ w x for each class and column of sparse rows."""
+    if block.columns is not None:
+        raise TypeError("expected one family for all columns of a sparse matrix, got one for some of them")
+    classes, codes, weights = assignment
+    return native.collect_sparse(*cells, domain, len(classes), codes, weights)
+
+
+class Multinomial(Smoothed):
+    """A bag of words, or other counts of things: p(x) = Π θ_w^x_w, the probability of the words in their order."""
+
+    name = "multinomial"
+    expects = "a count or weight that is not negative"
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        cells = block.table.cells
+        if isinstance(cells, SparseRows):
+            count = _collect_sparse(cells, block, assignment, "non-negative")
+        else:
+            count = collect_moments(block, assignment, "non-negative", centred=False).sums["sum"]
+        rows = class_weights(assignment)
+        return Statistics(
+            {"count": count, **rows.sums}, {"count": ("class", "word"), **rows.axes}, {"class": assignment.classes}
+        )
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return θ = (n + λ) / Σ (n + λ) for every word and class."""
+        count, rows = statistics.sums["count"], statistics.sums["weight"]
+        smoothing = self.pseudo_counts(*count.shape)
+        totals = count.sum(axis=1)
+        length = np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
+        if not smoothing.all():
+            empty = totals + np.broadcast_to(smoothing, count.shape).sum(axis=1) == 0
+            of_all = count.sum(axis=0)
+            count = np.where(empty[:, None], of_all if of_all.any() else 1.0, count)
+        log_shares = native.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
+        return MultinomialDensity(log_shares, length)
+
+
+@dataclass(frozen=True)
+class Complement(Multinomial):
+    """A bag of words scored by how little it is like the other classes (Rennie et al., 2003): a score, no density."""
+
+    normalized: bool = False
+
+    name = "complement"
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return −log θ of every word in all other classes, normalised to sum to 1 if asked."""
+        count, rows = statistics.sums["count"], statistics.sums["weight"]
+        others = statistics.sums["count"].sum(axis=0) - count
+        logs = native.log_shares(others, np.ascontiguousarray(self.pseudo_counts(*count.shape).ravel()))
+        scores = logs / logs.sum(axis=0) if self.normalized else -logs
+        return MultinomialDensity(scores, np.zeros_like(rows))
+
+
+@dataclass(frozen=True)
+class Bernoulli(Smoothed):
+    """Columns of 0 and 1, or of numbers that count as 1 above a ``threshold``."""
+
+    threshold: float | None = None
+
+    name = "bernoulli"
+    expects = "0 or 1"
+
+    @property
+    def domain(self) -> str:
+        """How the core reads a cell."""
+        return "binary" if self.threshold is None else f"above {float(self.threshold)!r}"
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        cells = block.table.cells
+        if isinstance(cells, SparseRows):
+            if self.threshold is not None and self.threshold < 0:
+                raise ValueError(f"expected a threshold of 0 or more for a sparse matrix, got {self.threshold!r}")
+            yes = _collect_sparse(cells, block, assignment, self.domain)
+            weight = class_weights(assignment).sums["weight"][:, None]
+        else:
+            moments = collect_moments(block, assignment, self.domain, centred=False)
+            yes, weight = moments.sums["sum"], moments.sums["weight"]
+        sums = {"weight": weight, "yes": yes}
+        return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": assignment.classes})
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return p = (yes + λ) / (yes + no + 2λ); of a class without a cell in a column, that of all classes."""
+        yes, weight = statistics.sums["yes"], statistics.sums["weight"]
+        smoothing = self.pseudo_counts(*yes.shape)
+        total = weight + 2 * smoothing
+        seen = weight.sum(axis=0) > 0
+        of_all = np.divide(yes.sum(axis=0), weight.sum(axis=0), out=np.full(yes.shape[1], 0.5), where=seen)
+        share, other = np.broadcast_to(of_all, yes.shape).copy(), np.broadcast_to(1 - of_all, yes.shape).copy()
+        known = np.broadcast_to(total > 0, yes.shape)
+        np.divide(yes + smoothing, total, out=share, where=known)
+        np.divide(weight - yes + smoothing, total, out=other, where=known)
+        return BernoulliDensity(np.where(seen, share, np.nan), np.where(seen, other, np.nan), self.domain)
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialDensity(Density):
+    """The share of every word in every class."""
+
+    log_shares: Array
+    """words × classes"""
+    length: Array
+    """the mean number of words in a row of each class"""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return int(self.log_shares.shape[1])
+
+    @cached_property
+    def _by_class(self) -> Array:
+        return np.ascontiguousarray(self.log_shares.T)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's words."""
+        cells = block.table.cells
+        if isinstance(cells, SparseRows):
+            native.score_sparse(cells.starts, cells.indices, cells.values, "non-negative", self.log_shares, out)
+        else:
+            slope = self._by_class
+            native.score_linear(cells, block.columns, "non-negative", slope, np.zeros_like(slope), out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a bag of words of each class given, of Poisson length with the mean of its class."""
+        shares = np.exp(self._by_class)
+        shares /= shares.sum(axis=1, keepdims=True)
+        lengths = generator.poisson(self.length[codes])
+        return generator.multinomial(lengths, shares[codes]).astype(np.float64)
+
+    def column(self, j: int) -> "MultinomialDensity":
+        """Return the score of one word."""
+        return MultinomialDensity(self.log_shares[[j]], self.length)
+
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
+        """Return x · (log θ_one − log θ_other) for every word; sparse if the rows are."""
+        cells = block.table.cells
+        logs = self._by_class
+        if isinstance(cells, SparseRows):
+            from scipy.sparse import csr_array
+
+            rows = np.repeat(np.arange(block.table.rows), np.diff(cells.starts))
+            difference = subtract_logs(logs[one[rows], cells.indices], logs[other[rows], cells.indices])
+            values = np.where(np.isnan(cells.values) | (cells.values == 0), 0.0, cells.values * difference)
+            return csr_array((values, cells.indices, cells.starts), shape=cells.shape), np.zeros(block.table.rows)
+        x = block.values()
+        with np.errstate(invalid="ignore"):
+            odds = x * subtract_logs(logs[one], logs[other])
+        return np.where(np.isnan(x) | (x == 0), 0.0, odds), np.zeros(len(x))
+
+    def linear_form(self) -> LinearForm | None:
+        """Return θ = the logarithms of the shares."""
+        return LinearForm(self._by_class, np.zeros(self.classes))
+
+
+@dataclass(frozen=True, eq=False)
+class BernoulliDensity(Density):
+    """p(1) and p(0) of every class and column; NaN in a column that was never seen, which says nothing."""
+
+    yes: Array
+    no: Array
+    domain: str = "binary"
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.yes)
+
+    @property
+    def shares(self) -> Array:
+        """p(0) and p(1) of one column after the other, classes × twice the columns."""
+        return np.stack([self.no, self.yes], axis=2).reshape(self.classes, -1)
+
+    @cached_property
+    def _logs(self) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.no), np.log(self.yes)
+        return np.where(np.isnan(logs[0]), 0.0, logs[0]), np.where(np.isnan(logs[1]), 0.0, logs[1])
+
+    @cached_property
+    def _sparse(self) -> tuple[Array, Array]:
+        """What a row of zeros scores, and what each 1 adds (columns × classes)."""
+        no, yes = (np.maximum(log, _LOG_SMALLEST) for log in self._logs)
+        return no.sum(axis=1), np.ascontiguousarray((yes - no).T)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row."""
+        cells = block.table.cells
+        if isinstance(cells, SparseRows):
+            zeros, ones = self._sparse
+            out += zeros
+            native.score_sparse(cells.starts, cells.indices, cells.values, self.domain, ones, out)
+        else:
+            native.score_binary(cells, block.columns, self.domain, *self._logs, out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a row of each class given."""
+        share = self.yes[codes]
+        return np.where(np.isnan(share), np.nan, generator.random(share.shape) < share)
+
+    def column(self, j: int) -> "BernoulliDensity":
+        """Return the density of one column."""
+        return BernoulliDensity(self.yes[:, [j]], self.no[:, [j]], self.domain)
+
+    def linear_form(self) -> LinearForm | None:
+        """Return θ = log p(1)/p(0) and θ₀ = Σ log p(0)."""
+        no, yes = self._logs
+        return LinearForm(subtract_logs(yes, no), no.sum(axis=1))

@@ -1,0 +1,275 @@
+"""Every kernel of the native core equals its definition in NumPy."""
+
+import numpy as np
+import oracle
+import pytest
+from mpmath import mp
+from scipy import stats
+from scipy.sparse import csr_array
+from scipy.special import gammaln, logsumexp, softmax
+
+from likely import native
+
+ROWS, WIDTH, CLASSES = 5000, 5, 3
+
+
+@pytest.fixture(params=["contiguous", "Fortran", "float32"])
+def x(request) -> np.ndarray:
+    """Positive numbers with holes, in several forms."""
+    rng = np.random.default_rng(0)
+    x = rng.gamma(2.0, 3.0, (ROWS, WIDTH)) + 0.01
+    x[rng.random(x.shape) < 0.1] = np.nan
+    forms = {"contiguous": x, "Fortran": np.asfortranarray(x), "float32": x.astype(np.float32)}
+    return forms[request.param]
+
+
+@pytest.fixture
+def codes() -> np.ndarray:
+    return np.random.default_rng(1).integers(-1, CLASSES, ROWS).astype(np.int32)  # −1: of no class
+
+
+@pytest.fixture(params=[False, True], ids=["unweighted", "weighted"])
+def weights(request) -> np.ndarray | None:
+    return np.random.default_rng(2).integers(0, 4, ROWS) / 2 if request.param else None
+
+
+every_choice_of_columns = pytest.mark.parametrize("columns", [None, [3, 0], [2]], ids=str)
+
+
+def _chosen(x: np.ndarray, columns: list[int] | None) -> np.ndarray:
+    return x.astype(np.float64) if columns is None else x[:, columns].astype(np.float64)
+
+
+def _by_class(values: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Σ w · values of each class, passing over NaN."""
+    w = np.ones(len(codes)) if weights is None else weights
+    weighed = w.reshape(-1, *[1] * (values.ndim - 1)) * values
+    return np.array([np.nansum(weighed[codes == c], axis=0) for c in range(CLASSES)])
+
+
+@every_choice_of_columns
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("domain", ["real", "log", "non-negative", "positive", "count"])
+def test_collect_moments(x, codes, weights, columns, centred, domain):
+    x = np.round(x) if domain == "count" else x
+    origin, weight, total, square = native.collect_moments(x, columns, domain, CLASSES, codes, weights, centred)
+    values = np.log(_chosen(x, columns)) if domain == "log" else _chosen(x, columns)
+    assert centred or not origin.any()
+    t = values - np.vstack([origin, np.zeros(values.shape[1])])[codes]
+    np.testing.assert_array_equal(weight, _by_class(np.where(np.isnan(values), np.nan, 1.0), codes, weights))
+    np.testing.assert_allclose(total, _by_class(t, codes, weights), rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(square, _by_class(t**2, codes, weights), rtol=1e-12)
+
+
+@every_choice_of_columns
+@pytest.mark.parametrize("fourth", [False, True])
+def test_collect_scatter(x, codes, weights, columns, fourth):
+    x = np.where(np.isnan(x), x.dtype.type(1.5), x)
+    origin, *sums = native.collect_scatter(x, columns, CLASSES, codes, weights, fourth)
+    t = _chosen(x, columns) - np.vstack([origin, np.zeros(origin.shape[1])])[codes]
+    one, two = t[:, :, None], t[:, None, :]
+    want = [np.ones(len(t)), t, one * two, one**2 * two, one**2 * two**2][: 5 if fourth else 3]
+    assert len(sums) == len(want)
+    for got, values in zip(sums, want, strict=True):
+        size = _by_class(np.abs(values), codes, weights)
+        np.testing.assert_array_less(np.abs(got - _by_class(values, codes, weights)), 1e-13 * size + 1e-300)
+
+
+@every_choice_of_columns
+def test_collect_categories(x, codes, weights, columns):
+    x = np.round(x) - 3
+    counted = native.collect_categories(x, columns, CLASSES, codes, weights)
+    kept = (codes >= 0) & (True if weights is None else weights > 0)
+    for (values, counts), column in zip(counted, _chosen(x, columns).T, strict=True):
+        there = kept & ~np.isnan(column)
+        np.testing.assert_array_equal(values, np.unique(column[there]))
+        indicators = (column[:, None] == values).astype(float)
+        np.testing.assert_array_equal(counts.T, _by_class(indicators, codes, weights))
+
+
+def _sparse(dtype: type, index: type) -> csr_array:
+    rng = np.random.default_rng(3)
+    rows = csr_array(rng.poisson(0.3, (ROWS, 40)).astype(dtype))
+    rows.indices, rows.indptr = rows.indices.astype(index), rows.indptr.astype(index)
+    return rows
+
+
+SPARSE_TYPES = [(np.float64, np.int32), (np.float32, np.int32), (np.int64, np.int32), (np.float64, np.int64)]
+
+
+@pytest.mark.parametrize(("dtype", "index"), SPARSE_TYPES)
+def test_collect_sparse(codes, weights, dtype, index):
+    rows = _sparse(dtype, index)
+    starts = rows.indptr.astype(np.int64)
+    got = native.collect_sparse(starts, rows.indices, rows.data, 40, CLASSES, codes, weights)
+    np.testing.assert_array_equal(got, _by_class(rows.toarray().astype(float), codes, weights))
+
+
+@pytest.mark.parametrize(("dtype", "index"), SPARSE_TYPES)
+def test_score_sparse(dtype, index):
+    rows = _sparse(dtype, index)
+    log_shares = np.log(np.random.default_rng(4).dirichlet(np.ones(40), CLASSES)).T.copy()
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_sparse(rows.indptr.astype(np.int64), rows.indices, rows.data, log_shares, out)
+    np.testing.assert_allclose(out, 7.0 + rows.toarray() @ log_shares, rtol=1e-13)
+
+
+@every_choice_of_columns
+@pytest.mark.parametrize("domain", ["real", "log"])
+def test_score_gaussian(x, columns, domain):
+    values = _chosen(x, columns)
+    values = np.log(values) if domain == "log" else values
+    rng = np.random.default_rng(5)
+    mean, deviation = rng.normal(size=(CLASSES, values.shape[1])), rng.uniform(0.5, 2, (CLASSES, values.shape[1]))
+    constant = -np.log(deviation) - 0.5 * np.log(2 * np.pi)
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_gaussian(x, columns, domain, mean, 1 / deviation, constant, out)
+    cells = stats.norm.logpdf(values[:, None, :], mean, deviation)
+    np.testing.assert_allclose(out, 7.0 + np.nansum(cells, axis=2), rtol=1e-12, atol=1e-12)
+
+
+@every_choice_of_columns
+def test_score_linear(x, columns):
+    values = _chosen(x, columns)
+    rng = np.random.default_rng(6)
+    slope, constant = rng.normal(size=(2, CLASSES, values.shape[1]))
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_linear(x, columns, "non-negative", slope, constant, out)
+    want = 7.0 + np.nansum(values[:, None, :] * slope + constant, axis=2)
+    np.testing.assert_allclose(out, want, rtol=1e-12, atol=1e-12)
+
+
+@every_choice_of_columns
+def test_score_gamma(x, columns):
+    values = _chosen(x, columns)
+    mean, shape = np.random.default_rng(6).uniform(0.5, 9, (2, CLASSES, values.shape[1]))
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_gamma(x, columns, mean, shape, out)
+    cells = stats.gamma.logpdf(values[:, None, :], shape, scale=mean / shape)
+    np.testing.assert_allclose(out, 7.0 + np.nansum(cells, axis=2), rtol=1e-12, atol=1e-12)
+
+
+def test_score_linear_takes_zero_times_minus_infinity_as_zero():
+    out = np.zeros((2, 1))
+    native.score_linear(np.array([[0.0], [1.0]]), None, "count", np.array([[-np.inf]]), np.array([[0.5]]), out)
+    assert out.tolist() == [[0.5], [-np.inf]]
+
+
+@every_choice_of_columns
+@pytest.mark.parametrize("kind", ["jacobian", "factorial"])
+def test_score_base(x, columns, kind):
+    x = np.round(x) + 1
+    values = _chosen(x, columns)
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_base(x, columns, kind, out)
+    want = -np.nansum(np.log(values) if kind == "jacobian" else gammaln(values + 1), axis=1)
+    np.testing.assert_allclose(out, np.tile(7.0 + want[:, None], CLASSES), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("columns", [None, [3, 0], [2], [4, 1, 2, 0, 3]], ids=str)
+@pytest.mark.parametrize("holes", [False, True])
+def test_score_full(x, columns, tied, holes):
+    x = x[:400] if holes else np.where(np.isnan(x[:400]), x.dtype.type(2), x[:400])
+    values = _chosen(x, columns)
+    d = values.shape[1]
+    rng = np.random.default_rng(7)
+    mean = rng.normal(5, 2, (CLASSES, d))
+    factor = np.tril(rng.normal(size=(1 if tied else CLASSES, d, d))) + 3 * np.eye(d)
+    covariance = factor @ np.swapaxes(factor, 1, 2)
+    constant = -0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1] * np.ones(CLASSES)
+    out = np.full((400, CLASSES), 7.0)
+    native.score_full(x, columns, mean, np.tril(np.linalg.inv(factor)), covariance, constant, out)
+    for c in range(CLASSES):
+        want = [oracle._marginal(row, mean[c], covariance[0 if tied else c]) for row in values]
+        np.testing.assert_allclose(out[:, c], 7.0 + np.array(want), rtol=1e-12, atol=1e-11)
+
+
+@every_choice_of_columns
+def test_score_categories(x, columns):
+    x = np.round(x)
+    values = _chosen(x, columns)
+    known = [np.array([0.0, 1.0, 2.0, 5.0]), np.array([]), np.array([3.0]), np.arange(20.0), np.array([2.0, 400.0])]
+    known = known[: values.shape[1]]
+    starts = np.cumsum([0, *map(len, known)])
+    scores = np.random.default_rng(8).normal(size=(starts[-1], CLASSES))
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_categories(x, columns, np.concatenate(known), starts, scores, out)
+    want = np.full((ROWS, CLASSES), 7.0)
+    for j, column in enumerate(values.T):
+        for place, value in enumerate(known[j]):
+            want[column == value] += scores[starts[j] + place]
+    np.testing.assert_allclose(out, want, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["one", "by word", "by class and word", "none"])
+def test_log_shares(kind):
+    rng = np.random.default_rng(9)
+    counts = rng.poisson(40, (CLASSES, 5000)).astype(float)
+    counts[:, ::5] += 0.25
+    smoothing = {
+        "one": np.array([0.7]),
+        "by word": rng.random(5000),
+        "by class and word": rng.random(CLASSES * 5000),
+        "none": np.zeros(1),
+    }[kind]
+    smoothed = counts + (smoothing.reshape(CLASSES, -1) if len(smoothing) > 5000 else smoothing)
+    want = np.log(smoothed / smoothed.sum(axis=1, keepdims=True)).T
+    np.testing.assert_allclose(native.log_shares(counts, smoothing), want, rtol=1e-14)
+
+
+def test_encode_integers():
+    for labels in ([3, -5, 3, 2**62, 0, -5], [7], np.random.default_rng(0).integers(-1000, 1000, 100_000)):
+        classes, places = native.encode_integers(np.array(labels, dtype=np.int64))
+        want, inverse = np.unique(labels, return_inverse=True)
+        np.testing.assert_array_equal(classes, want)
+        np.testing.assert_array_equal(places, inverse)
+
+
+def _log_joint() -> np.ndarray:
+    joint = np.random.default_rng(10).normal(-500, 30, (20_000, 4))
+    joint[::7, 2] = -np.inf
+    joint[5] = -np.inf
+    return joint
+
+
+def test_log_density_is_log_sum_exp():
+    joint = _log_joint()
+    np.testing.assert_allclose(native.log_density(joint), logsumexp(joint, axis=1), rtol=1e-15)
+    assert native.log_density(joint)[5] == -np.inf
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_posterior_is_softmax_and_the_weights_where_nothing_is_possible(log):
+    joint, weights = _log_joint(), np.array([0.1, 0.2, 0.3, 0.4])
+    got = joint.copy()
+    native.posterior_in_place(got, np.log(weights), log)
+    want = np.where(np.isneginf(joint).all(axis=1, keepdims=True), np.log(weights), joint)
+    want = want - logsumexp(want, axis=1, keepdims=True) if log else softmax(want, axis=1)
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=0 if not log else 1e-12)
+
+
+def test_likeliest_is_argmax_and_the_weightiest_where_nothing_is_possible():
+    joint, weights = _log_joint(), np.array([0.1, 0.2, 0.4, 0.3])
+    want = joint.argmax(axis=1)
+    want[5] = 2
+    np.testing.assert_array_equal(native.likeliest(joint, np.log(weights)), want)
+
+
+def test_gamma_shapes():
+    gaps = np.array([1e-8, 1e-6, 1e-4, 0.01, 0.3, 1.0, 2.5, 10.0, 100.0])
+    with mp.workdps(40):
+        want = [oracle.gamma_shape(gap) for gap in gaps]
+    np.testing.assert_allclose(native.gamma_shapes(gaps), want, rtol=1e-12)
+
+
+def test_a_bad_cell_is_named_by_row_column_and_value():
+    x = np.ones((4, 3))
+    x[2, 1] = -5.0
+    codes = np.zeros(4, dtype=np.int32)
+    for domain in ("log", "non-negative", "positive", "count"):
+        with pytest.raises(native.BadCellError) as caught:
+            native.collect_moments(x, None, domain, 1, codes, None, True)
+        assert caught.value.args == (2, 1, -5.0)
+    with pytest.raises(native.BadCellError):
+        native.collect_moments(np.full((1, 1), 0.5), None, "count", 1, codes[:1], None, False)
