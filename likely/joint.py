@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families import CollinearError, Density, Family, LinearForm, QuadraticForm, readable_errors
+from likely.families import Density, Family, LinearForm, QuadraticForm, UnsolvableError, readable_errors, subtract_logs
 from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Block, Columns, SparseRows, Table
 
@@ -68,9 +68,9 @@ class Joint:
         for part, block in zip(parts, statistics.blocks, strict=True):
             try:
                 densities.append(part.family.solve(block))
-            except CollinearError as error:
-                collinear = error.columns if part.columns is None else [part.columns[j] for j in error.columns]
-                message = f"{error.before}{columns.listed(collinear)}{error.after}"
+            except UnsolvableError as error:
+                numbers = error.columns if part.columns is None else [part.columns[j] for j in error.columns]
+                message = f"{error.before}{columns.listed(numbers)}{error.after}"
                 raise np.linalg.LinAlgError(message) from None
         return cls(statistics.classes, weights, parts, tuple(densities), columns.width)
 
@@ -107,8 +107,7 @@ class Joint:
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""
-        with np.errstate(invalid="ignore"):
-            base = np.where(one == other, 0.0, self.log_weights[one] - self.log_weights[other])
+        base = subtract_logs(self.log_weights[one], self.log_weights[other])
         if len(self.parts) == 1 and self.parts[0].columns is None:
             cells, rest = self._log_odds_of(0, table, one, other)
             return LogOdds(base + rest, cells)

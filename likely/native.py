@@ -2,12 +2,12 @@
 
 from likely._core import (
     BadCellError,
-    above_log,
     collect_categories,
     collect_moments,
     collect_scatter,
     collect_sparse,
     encode_integers,
+    excess,
     gamma_shapes,
     get_threads,
     likeliest,
@@ -28,12 +28,12 @@ from likely._core import (
 
 __all__ = [
     "BadCellError",
-    "above_log",
     "collect_categories",
     "collect_moments",
     "collect_scatter",
     "collect_sparse",
     "encode_integers",
+    "excess",
     "gamma_shapes",
     "get_threads",
     "likeliest",

@@ -19,6 +19,11 @@ Labels = NDArray[Any]
 # Weights that differ by less than this share of what was there differ by rounding only.
 _ROUNDING = 1e-9
 
+_NOT_LEARNED = (
+    "expected rows that the model has learned, got rows that {}: forget each row once, with the label and weight it "
+    "was learned with"
+)
+
 
 class Assignment(NamedTuple):
     """Which class each row belongs to (−1: none) and how much it counts."""
@@ -160,15 +165,13 @@ class Statistics:
         for counted in [name for name in ("weight", "count", "yes") if name in sums]:
             left, had = sums[counted], before.sums[counted]
             if np.any(left < -_ROUNDING * np.maximum(had, 1.0)):
-                raise ValueError(
-                    "expected rows that the model has learned, got rows that weigh more than what is left of their "
-                    "class: forget each row once, with the label and weight it was learned with"
-                )
+                raise ValueError(_NOT_LEARNED.format("weigh more than what is left of their class"))
             gone = left <= _ROUNDING * had
             if gone.any():
                 for name, array in sums.items():
                     if self.axes[name][: gone.ndim] == self.axes[counted]:
                         sums[name] = np.where(gone.reshape(gone.shape + (1,) * (array.ndim - gone.ndim)), 0.0, array)
+        _check_squares(sums, before.sums)
         return replace(self, sums=sums)
 
 
@@ -213,6 +216,16 @@ def class_weights(assignment: Assignment) -> Statistics:
     return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": classes})
 
 
+def _check_squares(left: Mapping[str, Array], had: Mapping[str, Array]) -> None:
+    """Raise if so much was taken away that no rows could leave such sums of squares."""
+    for name in [name for name in ("square", "product") if name in left]:
+        square, before = (np.einsum("cii->ci", a[name]) if name == "product" else a[name] for a in (left, had))
+        n = left["weight"].reshape(len(square), -1)
+        scatter = square - np.divide(left["sum"] ** 2, n, out=np.zeros_like(square), where=n > 0)
+        if np.any(scatter < -_ROUNDING * before):
+            raise ValueError(_NOT_LEARNED.format("no rows of their class were like"))
+
+
 def union_of_classes(one: Labels, two: Labels) -> Labels:
     """Return the labels of both, sorted; labels of different kinds are refused."""
     return _union(one, two)
@@ -222,7 +235,7 @@ def _rebased_excess(excess: Array, n: Array, s: Array, d: Array, new: Array, old
     """Return Σ(u − 1 − log u) with u = x/new instead of x/old, from the shift d = old − new."""
     seen = n > 0
     new, old = np.where(seen, new, 1.0), np.where(seen, old, 1.0)
-    return np.where(seen, excess + n * native.above_log(np.where(seen, d, 0.0) / new) + s * d / (old * new), 0.0)
+    return np.where(seen, excess + n * native.excess(old, new) + s * d / (old * new), 0.0)
 
 
 def _rebase_products(sums: dict[str, Array], d: Array) -> None:
@@ -263,9 +276,12 @@ def _union(one: Labels, two: Labels) -> Labels:
     if len(one) == 0 or len(two) == 0:
         return two if len(one) == 0 else one
     text = [labels.dtype.kind in "UT" for labels in (one, two)]
-    if text[0] != text[1] and "O" not in (one.dtype.kind, two.dtype.kind):
+    try:
+        if text[0] != text[1] and "O" not in (one.dtype.kind, two.dtype.kind):
+            raise TypeError
+        return np.unique(np.concatenate([one, two]))
+    except TypeError:
+        examples = (labels[0].item() if isinstance(labels[0], np.generic) else labels[0] for labels in (one, two))
         raise ValueError(
-            f"expected labels of one kind, got {one[0].item()!r} and {two[0].item()!r}: "
-            "give all of them as text or all as numbers"
-        )
-    return np.unique(np.concatenate([one, two]))
+            "expected labels of one kind, got {!r} and {!r}: give all as text or all as numbers".format(*examples)
+        ) from None

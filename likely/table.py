@@ -227,6 +227,10 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
     if y.dtype.kind in "biu" and y.dtype != np.uint64:
         classes, codes = native.encode_integers(np.ascontiguousarray(y, dtype=np.int64))
         return classes.astype(y.dtype, copy=False), codes
+    if y.dtype.kind == "U" and isinstance(labels, list | tuple):
+        y = np.asarray(labels, dtype=object)  # numbers among text would have become text
+        if all(isinstance(label, str) for label in labels):
+            y = y.astype(str)
     if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if label is None or label != label]):
         raise ValueError(
             f"expected a label for each row, got {y[missing[0]]!r} in row {missing[0]} of y "

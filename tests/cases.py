@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from likely import GaussianDiscriminant, GaussianPrior, NaiveBayes
-from likely.families import Categorical, Gamma, Gaussian, LogNormal
+from likely.families import Bernoulli, Categorical, Complement, Gamma, Gaussian, LogNormal
 
 OFFSET = 1e9
 CATEGORIES = np.array([-1.0, 0.0, 1.0, 2.5])
@@ -38,6 +38,8 @@ class Case:
     plain: bool = False
     """whether the parameters fix what is in the data, so that nothing may be left out of it"""
     sparse: bool = False
+    density: bool = True
+    """whether it models how x came to be, and not only which class it belongs to"""
     linear: bool = False
     quadratic: bool = False
 
@@ -240,6 +242,8 @@ OTHERS = [
     _naive("poisson pseudo_rows", "poisson", ["count"] * 3, pseudo_rows=0.5, linear=True, quadratic=True),
     _naive("bernoulli", "bernoulli", ["binary"] * 3, linear=True, quadratic=True),
     _naive("bernoulli unsmoothed", "bernoulli", ["binary"] * 3, smoothing=0.0, linear=True, quadratic=True),
+    _naive("bernoulli threshold", Bernoulli(threshold=1.5), ["count"] * 3),
+    _naive("bernoulli sparse", "bernoulli", ["binary"] * 3, sparse=True, linear=True, quadratic=True),
     _naive("categorical", "categorical", ["category"] * 2),
     _naive("categorical unsmoothed", "categorical", ["category"] * 2, smoothing=0.0),
     _naive("categorical λ each", "categorical", ["category"] * 2, smoothing=_EVERY_CATEGORY, plain=True),
@@ -249,6 +253,9 @@ OTHERS = [
     _naive("multinomial λ by class", "multinomial", ["word"] * 5, smoothing=_BY_CLASS, classes=3, plain=True,
            linear=True, quadratic=True),
     _naive("multinomial sparse", "auto", ["word"] * 5, sparse=True, linear=True, quadratic=True),
+    _naive("complement", "complement", ["word"] * 5, density=False, linear=True, quadratic=True),
+    _naive("complement normalised", Complement(0.5, normalized=True), ["word"] * 5, density=False, sparse=True,
+           linear=True, quadratic=True),
     _naive("mixed linear", [Gaussian(tied=True), "bernoulli", "poisson", "exponential", Gaussian(tied=True)],
            ["real", "binary", "count", "waiting", "real"], linear=True, quadratic=True, priors="uniform"),
     _naive("mixed",

@@ -9,9 +9,9 @@ from laws import log_joint
 from scipy.special import logsumexp
 
 from likely.families.categorical import CategoricalDensity
-from likely.families.words import BernoulliDensity, MultinomialDensity
 from likely.families.gaussian import DiagonalGaussian, FullGaussian
 from likely.families.positive import ExponentialDensity, GammaDensity, PoissonDensity
+from likely.families.words import BernoulliDensity, MultinomialDensity
 
 _FAR = {
     "real": 1e200,
@@ -100,11 +100,12 @@ def _everything(kind: str, model: Any, j: int, c: int) -> tuple[np.ndarray, np.n
         return np.array([0.5]), np.zeros(1)
     if kind == "word":  # a bag of words without a word that is not known is the bag without that word
         return np.zeros(1), np.zeros(1)
+    if isinstance(density, BernoulliDensity):
+        return (np.array([0.0, 1.0]) if density.domain == "binary" else np.array([0.0, 99.0])), np.zeros(2)
     if kind == "count":
         return np.arange(400.0), np.zeros(400)
-    if kind in ("binary", "category"):
-        values = np.array([0.0, 1.0]) if kind == "binary" else CATEGORIES
-        return values, np.zeros(len(values))
+    if kind == "category":
+        return CATEGORIES, np.zeros(len(CATEGORIES))
     if kind == "real":
         column = density.column(at)
         mean, deviation = column.mean[c, 0], np.sqrt(column.variance[c, 0])

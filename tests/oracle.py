@@ -12,11 +12,11 @@ from scipy import stats
 from sklearn.covariance import ledoit_wolf_shrinkage, oas
 
 from likely import GaussianPrior
-from likely.families import Categorical, Gamma, Gaussian, LogNormal, Multinomial, Poisson
+from likely.families import Bernoulli, Categorical, Complement, Gamma, Gaussian, LogNormal, Multinomial, Poisson
 from likely.families.categorical import CategoricalDensity
-from likely.families.words import BernoulliDensity, MultinomialDensity
 from likely.families.gaussian import DiagonalGaussian, FullGaussian
 from likely.families.positive import ExponentialDensity, GammaDensity, PoissonDensity
+from likely.families.words import BernoulliDensity, MultinomialDensity
 
 # Solutions
 
@@ -25,6 +25,8 @@ def solve(family: Any, X: np.ndarray, codes: np.ndarray, k: int, w: np.ndarray) 
     """Return the parameters of greatest likelihood, or posterior, by the names the package gives them."""
     if isinstance(family, Gaussian):
         return _solve_gaussian(family, np.log(X) if isinstance(family, LogNormal) else X, codes, k, w)
+    if isinstance(family, Bernoulli):
+        return _solve_bernoulli(family, X, codes, k, w)
     if isinstance(family, Multinomial):
         return _solve_multinomial(family, X, codes, k, w)
     if isinstance(family, Categorical):
@@ -148,8 +150,6 @@ def _oas(S: np.ndarray, n: float) -> float:
 
 def _solve_categorical(family: Categorical, X: np.ndarray, codes: np.ndarray, k: int, w: np.ndarray) -> dict[str, Any]:
     values = [np.unique(x[~np.isnan(x)]) for x in X.T]
-    if family.name == "bernoulli":
-        values = [np.array([0.0, 1.0])] * X.shape[1]
     starts = np.cumsum([0, *map(len, values)])
     smoothing = np.broadcast_to(np.asarray(family.smoothing, dtype=float), (k, starts[-1]))
     shares = np.empty((k, starts[-1]))
@@ -162,9 +162,23 @@ def _solve_categorical(family: Categorical, X: np.ndarray, codes: np.ndarray, k:
     return {"values": np.concatenate(values), "starts": starts, "shares": shares}
 
 
+def _solve_bernoulli(family: Bernoulli, X: np.ndarray, codes: np.ndarray, k: int, w: np.ndarray) -> dict[str, Any]:
+    """(yes + λ) / (yes + no + 2λ), and the same of no."""
+    one = X == 1 if family.threshold is None else family.threshold < X
+    zero = ~one & ~np.isnan(X)
+    yes, no = (
+        np.array([w[codes == c] @ cells[codes == c] for c in range(k)]) + family.smoothing for cells in (one, zero)
+    )
+    return {"yes": yes / (yes + no), "no": no / (yes + no)}
+
+
 def _solve_multinomial(family: Multinomial, X: np.ndarray, codes: np.ndarray, k: int, w: np.ndarray) -> dict[str, Any]:
     counts = np.array([np.nansum(w[codes == c, None] * X[codes == c], axis=0) for c in range(k)])
     smoothed = counts + np.asarray(family.smoothing, dtype=float)
+    if isinstance(family, Complement):  # Rennie et al. (2003): −log of the share among all other classes
+        others = smoothed.sum(axis=0) - counts - (k - 1) * np.asarray(family.smoothing, dtype=float)
+        logs = np.log(others / others.sum(axis=1, keepdims=True)).T
+        return {"log_shares": logs / logs.sum(axis=0) if family.normalized else -logs, "length": np.zeros(k)}
     length = counts.sum(axis=1) / [w[codes == c].sum() for c in range(k)]
     with np.errstate(divide="ignore"):
         return {"log_shares": np.log(smoothed / smoothed.sum(axis=1, keepdims=True)).T, "length": length}
@@ -189,7 +203,8 @@ def _log_density_of_class(density: Any, X: np.ndarray, c: int) -> np.ndarray:
         return np.sum([_log_share(density, x, j, c) for j, x in enumerate(X.T)], axis=0)
     if isinstance(density, BernoulliDensity):
         with np.errstate(divide="ignore"):
-            cells = np.where(X == 1, np.log(density.yes[c]), np.log(density.no[c]))
+            yes = X == 1 if density.domain == "binary" else float(density.domain.split()[1]) < X  # "above 1.5"
+            cells = np.where(yes, np.log(density.yes[c]), np.log(density.no[c]))
         return np.where(np.isnan(X) | np.isnan(density.yes[c]), 0.0, cells).sum(axis=1)
     if isinstance(density, DiagonalGaussian):
         deviation = np.sqrt(density.variance[c])

@@ -3,10 +3,8 @@
 import numpy as np
 import oracle
 import pytest
-from mpmath import mp
 from scipy import stats
 from scipy.sparse import csr_array
-from scipy.special import gammaln, logsumexp, softmax
 
 from likely import native
 
@@ -47,18 +45,42 @@ def _by_class(values: np.ndarray, codes: np.ndarray, weights: np.ndarray | None)
     return np.array([np.nansum(weighed[codes == c], axis=0) for c in range(CLASSES)])
 
 
+def _about(values: np.ndarray, origin: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distance of every cell from the origin of its class, and that origin; a row of no class has 1."""
+    o = np.vstack([origin, np.ones(values.shape[1])])[codes]
+    return values - o, o
+
+
 @every_choice_of_columns
 @pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("domain", ["real", "log", "non-negative", "positive", "count"])
+@pytest.mark.parametrize("domain", ["real", "log", "non-negative", "positive", "count", "above 4.5"])
 def test_collect_moments(x, codes, weights, columns, centred, domain):
     x = np.round(x) if domain == "count" else x
-    origin, weight, total, square = native.collect_moments(x, columns, domain, CLASSES, codes, weights, centred)
-    values = np.log(_chosen(x, columns)) if domain == "log" else _chosen(x, columns)
+    got = native.collect_moments(x, columns, domain, CLASSES, codes, weights, centred, "square")
+    origin, weight, total, square = got
+    values = _read(_chosen(x, columns), domain)
     assert centred or not origin.any()
-    t = values - np.vstack([origin, np.zeros(values.shape[1])])[codes]
+    t, _ = _about(values, origin, codes)
     np.testing.assert_array_equal(weight, _by_class(np.where(np.isnan(values), np.nan, 1.0), codes, weights))
     np.testing.assert_allclose(total, _by_class(t, codes, weights), rtol=1e-12, atol=1e-9)
     np.testing.assert_allclose(square, _by_class(t**2, codes, weights), rtol=1e-12)
+
+
+def _read(values: np.ndarray, domain: str) -> np.ndarray:
+    """Take cells to their domain."""
+    if domain == "log":
+        return np.log(values)
+    return np.where(np.isnan(values), np.nan, values > 4.5) if domain == "above 4.5" else values
+
+
+@every_choice_of_columns
+def test_collect_excess(x, codes, weights, columns):
+    """Σw(u − 1 − log u), u = x/origin."""
+    origin, _, total, excess = native.collect_moments(x, columns, "positive", CLASSES, codes, weights, True, "excess")
+    values = _chosen(x, columns)
+    t, o = _about(values, origin, codes)
+    np.testing.assert_allclose(total, _by_class(t, codes, weights), rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(excess, _by_class(t / o - np.log(values / o), codes, weights), rtol=1e-12)
 
 
 @every_choice_of_columns
@@ -66,7 +88,7 @@ def test_collect_moments(x, codes, weights, columns, centred, domain):
 def test_collect_scatter(x, codes, weights, columns, fourth):
     x = np.where(np.isnan(x), x.dtype.type(1.5), x)
     origin, *sums = native.collect_scatter(x, columns, CLASSES, codes, weights, fourth)
-    t = _chosen(x, columns) - np.vstack([origin, np.zeros(origin.shape[1])])[codes]
+    t, _ = _about(_chosen(x, columns), origin, codes)
     one, two = t[:, :, None], t[:, None, :]
     want = [np.ones(len(t)), t, one * two, one**2 * two, one**2 * two**2][: 5 if fourth else 3]
     assert len(sums) == len(want)
@@ -101,7 +123,7 @@ SPARSE_TYPES = [(np.float64, np.int32), (np.float32, np.int32), (np.int64, np.in
 def test_collect_sparse(codes, weights, dtype, index):
     rows = _sparse(dtype, index)
     starts = rows.indptr.astype(np.int64)
-    got = native.collect_sparse(starts, rows.indices, rows.data, 40, CLASSES, codes, weights)
+    got = native.collect_sparse(starts, rows.indices, rows.data, 40, "non-negative", CLASSES, codes, weights)
     np.testing.assert_array_equal(got, _by_class(rows.toarray().astype(float), codes, weights))
 
 
@@ -110,7 +132,7 @@ def test_score_sparse(dtype, index):
     rows = _sparse(dtype, index)
     log_shares = np.log(np.random.default_rng(4).dirichlet(np.ones(40), CLASSES)).T.copy()
     out = np.full((ROWS, CLASSES), 7.0)
-    native.score_sparse(rows.indptr.astype(np.int64), rows.indices, rows.data, log_shares, out)
+    native.score_sparse(rows.indptr.astype(np.int64), rows.indices, rows.data, "non-negative", log_shares, out)
     np.testing.assert_allclose(out, 7.0 + rows.toarray() @ log_shares, rtol=1e-13)
 
 
@@ -156,14 +178,43 @@ def test_score_linear_takes_zero_times_minus_infinity_as_zero():
 
 
 @every_choice_of_columns
-@pytest.mark.parametrize("kind", ["jacobian", "factorial"])
-def test_score_base(x, columns, kind):
-    x = np.round(x) + 1
-    values = _chosen(x, columns)
+def test_score_jacobian(x, columns):
     out = np.full((ROWS, CLASSES), 7.0)
-    native.score_base(x, columns, kind, out)
-    want = -np.nansum(np.log(values) if kind == "jacobian" else gammaln(values + 1), axis=1)
-    np.testing.assert_allclose(out, np.tile(7.0 + want[:, None], CLASSES), rtol=1e-12, atol=1e-12)
+    native.score_jacobian(x, columns, out)
+    want = 7.0 - np.nansum(np.log(_chosen(x, columns)), axis=1, keepdims=True)
+    np.testing.assert_allclose(out, np.tile(want, CLASSES), rtol=1e-12, atol=1e-12)
+
+
+@every_choice_of_columns
+def test_score_poisson(x, columns):
+    x = np.round(x)
+    values = _chosen(x, columns)
+    assert (values == 0).any()
+    rate = np.random.default_rng(6).uniform(0.5, 9, (CLASSES, values.shape[1]))
+    rate[0, 0] = 0.0
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_poisson(x, columns, rate, out)
+    cells = stats.poisson.logpmf(values[:, None, :], rate)
+    np.testing.assert_allclose(out, 7.0 + np.nansum(cells, axis=2), rtol=1e-12, atol=1e-12)
+
+
+@every_choice_of_columns
+@pytest.mark.parametrize("domain", ["binary", "above 4.5"])
+def test_score_binary(x, columns, domain):
+    x = np.where(np.isnan(x), np.nan, x > 4.5) if domain == "binary" else x
+    values = _chosen(x, columns)
+    yes = _read(values, domain)[:, None, :]
+    share = np.random.default_rng(6).uniform(0.1, 0.9, (CLASSES, values.shape[1]))
+    out = np.full((ROWS, CLASSES), 7.0)
+    native.score_binary(x, columns, domain, np.log(1 - share), np.log(share), out)
+    cells = np.where(np.isnan(yes), 0.0, np.where(yes == 1, np.log(share), np.log(1 - share)))
+    np.testing.assert_allclose(out, 7.0 + cells.sum(axis=2), rtol=1e-12, atol=1e-12)
+
+
+def test_score_binary_may_be_impossible():
+    out = np.zeros((2, 1))
+    native.score_binary(np.array([[0.0], [1.0]]), None, "binary", np.array([[0.0]]), np.array([[-np.inf]]), out)
+    assert out.tolist() == [[0.0], [-np.inf]]
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -200,76 +251,3 @@ def test_score_categories(x, columns):
         for place, value in enumerate(known[j]):
             want[column == value] += scores[starts[j] + place]
     np.testing.assert_allclose(out, want, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("kind", ["one", "by word", "by class and word", "none"])
-def test_log_shares(kind):
-    rng = np.random.default_rng(9)
-    counts = rng.poisson(40, (CLASSES, 5000)).astype(float)
-    counts[:, ::5] += 0.25
-    smoothing = {
-        "one": np.array([0.7]),
-        "by word": rng.random(5000),
-        "by class and word": rng.random(CLASSES * 5000),
-        "none": np.zeros(1),
-    }[kind]
-    smoothed = counts + (smoothing.reshape(CLASSES, -1) if len(smoothing) > 5000 else smoothing)
-    want = np.log(smoothed / smoothed.sum(axis=1, keepdims=True)).T
-    np.testing.assert_allclose(native.log_shares(counts, smoothing), want, rtol=1e-14)
-
-
-def test_encode_integers():
-    for labels in ([3, -5, 3, 2**62, 0, -5], [7], np.random.default_rng(0).integers(-1000, 1000, 100_000)):
-        classes, places = native.encode_integers(np.array(labels, dtype=np.int64))
-        want, inverse = np.unique(labels, return_inverse=True)
-        np.testing.assert_array_equal(classes, want)
-        np.testing.assert_array_equal(places, inverse)
-
-
-def _log_joint() -> np.ndarray:
-    joint = np.random.default_rng(10).normal(-500, 30, (20_000, 4))
-    joint[::7, 2] = -np.inf
-    joint[5] = -np.inf
-    return joint
-
-
-def test_log_density_is_log_sum_exp():
-    joint = _log_joint()
-    np.testing.assert_allclose(native.log_density(joint), logsumexp(joint, axis=1), rtol=1e-15)
-    assert native.log_density(joint)[5] == -np.inf
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_posterior_is_softmax_and_the_weights_where_nothing_is_possible(log):
-    joint, weights = _log_joint(), np.array([0.1, 0.2, 0.3, 0.4])
-    got = joint.copy()
-    native.posterior_in_place(got, np.log(weights), log)
-    want = np.where(np.isneginf(joint).all(axis=1, keepdims=True), np.log(weights), joint)
-    want = want - logsumexp(want, axis=1, keepdims=True) if log else softmax(want, axis=1)
-    np.testing.assert_allclose(got, want, rtol=1e-12, atol=0 if not log else 1e-12)
-
-
-def test_likeliest_is_argmax_and_the_weightiest_where_nothing_is_possible():
-    joint, weights = _log_joint(), np.array([0.1, 0.2, 0.4, 0.3])
-    want = joint.argmax(axis=1)
-    want[5] = 2
-    np.testing.assert_array_equal(native.likeliest(joint, np.log(weights)), want)
-
-
-def test_gamma_shapes():
-    gaps = np.array([1e-8, 1e-6, 1e-4, 0.01, 0.3, 1.0, 2.5, 10.0, 100.0])
-    with mp.workdps(40):
-        want = [oracle.gamma_shape(gap) for gap in gaps]
-    np.testing.assert_allclose(native.gamma_shapes(gaps), want, rtol=1e-12)
-
-
-def test_a_bad_cell_is_named_by_row_column_and_value():
-    x = np.ones((4, 3))
-    x[2, 1] = -5.0
-    codes = np.zeros(4, dtype=np.int32)
-    for domain in ("log", "non-negative", "positive", "count"):
-        with pytest.raises(native.BadCellError) as caught:
-            native.collect_moments(x, None, domain, 1, codes, None, True)
-        assert caught.value.args == (2, 1, -5.0)
-    with pytest.raises(native.BadCellError):
-        native.collect_moments(np.full((1, 1), 0.5), None, "count", 1, codes[:1], None, False)

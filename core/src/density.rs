@@ -2,7 +2,7 @@
 
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
-use crate::special::{above_log, gamma_constant};
+use crate::special::{excess, gamma_constant};
 use crate::threads;
 
 /// Rows scored together: a few vector registers of each column.
@@ -166,8 +166,7 @@ pub fn gamma(source: &Source, g: &Gamma, out: &mut [f64]) -> Result<(), BadCell>
             for j in 0..width {
                 let at = c * width + j;
                 for (out, x) in out.iter_mut().zip(lane(tile, j)) {
-                    let beyond = (x - g.mean[at]) / g.mean[at];
-                    let score = g.constant[at] - g.shape[at] * above_log(beyond) - x.ln();
+                    let score = g.constant[at] - g.shape[at] * excess(*x, g.mean[at]) - x.ln();
                     *out += if score.is_nan() { 0.0 } else { score };
                 }
             }
@@ -192,7 +191,7 @@ pub fn poisson(source: &Source, p: &Poisson, out: &mut [f64]) -> Result<(), BadC
                 let base = if x > 0.0 { gamma_constant(x) - x.ln() } else { 0.0 };
                 for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
                     let rate = p.rate[c * width + j];
-                    let score = if x > 0.0 { base - x * above_log((rate - x) / x) } else { -rate };
+                    let score = if x > 0.0 { base - x * excess(rate, x) } else { -rate };
                     out[r] += if x.is_nan() || rate.is_nan() { 0.0 } else { score };
                 }
             }

@@ -513,10 +513,16 @@ fn gamma_shapes<'py>(py: Python<'py>, gaps: PyReadonlyArray1<'py, f64>) -> PyRes
     Ok(PyArray1::from_vec(py, gaps.as_slice()?.iter().map(|&gap| special::gamma_shape(gap)).collect()))
 }
 
-/// x − log(1 + x) of each number.
+/// u − 1 − log u with u = x/m, of each pair of numbers.
 #[pyfunction]
-fn above_log<'py>(py: Python<'py>, x: PyReadonlyArrayDyn<'py, f64>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-    shaped(py, x.as_slice()?.iter().map(|&x| special::above_log(x)).collect(), x.shape())
+fn excess<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'py, f64>,
+    m: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    let (numbers, centres) = (x.as_slice()?, m.as_slice()?);
+    check_sizes(&[(numbers.len(), centres.len())])?;
+    shaped(py, numbers.iter().zip(centres).map(|(&x, &m)| special::excess(x, m)).collect(), x.shape())
 }
 
 /// Sets the number of threads of every kernel; None goes back to the number of cores.
@@ -548,7 +554,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(score_gamma, m)?)?;
     m.add_function(wrap_pyfunction!(score_poisson, m)?)?;
     m.add_function(wrap_pyfunction!(score_jacobian, m)?)?;
-    m.add_function(wrap_pyfunction!(above_log, m)?)?;
+    m.add_function(wrap_pyfunction!(excess, m)?)?;
     m.add_function(wrap_pyfunction!(score_full, m)?)?;
     m.add_function(wrap_pyfunction!(score_categories, m)?)?;
     m.add_function(wrap_pyfunction!(score_sparse, m)?)?;

@@ -2,7 +2,7 @@
 
 use crate::simd::{dispatch, fma};
 use crate::source::{Assignment, BadCell, Cell, Domain, Source, origins, typed};
-use crate::special::above_log;
+use crate::special::excess;
 use crate::threads;
 
 /// The second sum, beside Σw(x−o).
@@ -40,25 +40,25 @@ fn add_row<T: Cell, const EXCESS: bool, const FUSED: bool>(line: &[T], origin: &
         *weight += if there { w } else { 0.0 };
         *sum += wt;
         if EXCESS {
-            *second += if there { w * above_log(t / o) } else { 0.0 };
+            *second += if there { w * excess(x.number(), *o) } else { 0.0 };
         } else {
             *second = fma::<FUSED>(wt, t, *second);
         }
     }
 }
 
-/// Adds consecutive rows, given as one slice.
+/// Adds rows, given as one slice.
 #[inline(always)]
 fn add_lines<T: Cell, const EXCESS: bool, const FUSED: bool>(
     lines: &[T],
-    first: usize,
+    rows: impl Iterator<Item = usize>,
     assignment: &Assignment,
     width: usize,
     origin: &[f64],
     out: &mut Sums,
 ) {
-    for (r, line) in lines.chunks_exact(width).enumerate() {
-        let Some((class, w)) = assignment.of(first + r) else { continue };
+    for (row, line) in rows.zip(lines.chunks_exact(width)) {
+        let Some((class, w)) = assignment.of(row) else { continue };
         let at = class * width..(class + 1) * width;
         let mut sums = Sums {
             weight: &mut out.weight[at.clone()],
@@ -92,7 +92,7 @@ fn add_block(
     if source.domain == Domain::Real && source.columns.is_none() {
         let done = typed!(&source.matrix, view => {
             let part = view.slice(ndarray::s![rows.clone(), ..]);
-            part.as_slice().map(|lines| dispatch!(add_lines::<_, false>(lines, rows.start, assignment, width, origin, out)))
+            part.as_slice().map(|lines| dispatch!(add_lines::<_, false>(lines, rows.clone(), assignment, width, origin, out)))
         });
         if done.is_some() {
             return Ok(());
@@ -100,13 +100,14 @@ fn add_block(
     }
     let step = (8192 / width).clamp(1, 256);
     let mut buffer = vec![0.0; step * width];
-    for start in rows.clone().step_by(step) {
-        let end = (start + step).min(rows.end);
-        source.load_rows(start..end, width, &mut buffer)?;
-        let lines = &buffer[..(end - start) * width];
+    // Rows that do not count are not even read: nothing in them can be wrong.
+    let counted: Vec<usize> = rows.filter(|&row| assignment.of(row).is_some()).collect();
+    for rows in counted.chunks(step) {
+        let rows = rows.iter().copied();
+        source.load_rows(rows.clone(), width, &mut buffer)?;
         match second {
-            Second::Square => dispatch!(add_lines::<f64, false>(lines, start, assignment, width, origin, out)),
-            Second::Excess => dispatch!(add_lines::<f64, true>(lines, start, assignment, width, origin, out)),
+            Second::Square => dispatch!(add_lines::<f64, false>(&buffer, rows, assignment, width, origin, out)),
+            Second::Excess => dispatch!(add_lines::<f64, true>(&buffer, rows, assignment, width, origin, out)),
         }
     }
     Ok(())

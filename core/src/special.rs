@@ -6,7 +6,7 @@ pub fn log_minus_digamma(mut a: f64) -> (f64, f64) {
     let (mut value, mut slope) = (0.0, 0.0);
     while a < 12.0 {
         // log a − ψ(a) = [log(a+1) − ψ(a+1)] + 1/a − log(1 + 1/a), and the derivative of that
-        value += above_log(1.0 / a);
+        value += excess(a + 1.0, a);
         slope -= 1.0 / (a * a * (a + 1.0));
         a += 1.0;
     }
@@ -35,16 +35,17 @@ pub fn gamma_shape(gap: f64) -> f64 {
     a
 }
 
-/// x − log(1 + x), without the loss of digits that subtracting would bring for small x.
-pub fn above_log(x: f64) -> f64 {
-    if !(-0.2..0.3).contains(&x) {
-        return x - x.ln_1p();
+/// u − 1 − log u with u = x/m: how far x lies from m, 0 if they are equal. No digits are lost, near m or far from it.
+pub fn excess(x: f64, m: f64) -> f64 {
+    let t = (x - m) / m;
+    if !(-0.2..0.3).contains(&t) {
+        return t - (x / m).ln();
     }
-    // log(1 + x) = 2 artanh r with r = x / (2 + x), and x − 2r = x r
-    let r = x / (2.0 + x);
+    // log(1 + t) = 2 artanh r with r = t / (2 + t), and t − 2r = t r
+    let r = t / (2.0 + t);
     let y = r * r;
     let series = (0..10).rev().fold(0.0, |sum, i| sum * y + 1.0 / f64::from(2 * i + 3));
-    r * x - 2.0 * r * y * series
+    r * t - 2.0 * r * y * series
 }
 
 /// a log a − a − log Γ(a), the constant of a gamma density written about its mean; by Stirling's series for large a.
@@ -69,10 +70,11 @@ mod tests {
     }
 
     #[test]
-    fn above_log_keeps_its_digits() {
-        assert!((above_log(1e-9) / (0.5e-18 - 1e-27 / 3.0) - 1.0).abs() < 1e-15);
-        for x in [-0.21f64, -0.19, -0.01, 0.01, 0.29, 0.31, 5.0] {
-            assert!((above_log(x) - (x - x.ln_1p())).abs() < 1e-15 * (1.0 + x.abs()), "{x}");
+    fn an_excess_keeps_its_digits() {
+        assert!((excess(1e9 + 1.0, 1e9) / (0.5e-18 - 1e-27 / 3.0) - 1.0).abs() < 1e-15);
+        assert!((excess(1e-300, 1.0) - (-1.0 + 300.0 * 10f64.ln())).abs() < 1e-12);
+        for u in [0.79f64, 0.81, 0.99, 1.01, 1.29, 1.31, 6.0] {
+            assert!((excess(3.0 * u, 3.0) - (u - 1.0 - u.ln())).abs() < 1e-15 * (1.0 + u), "{u}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely.estimators.explanation import Explanation
 from likely.estimators.protocol import Estimator, not_fitted
-from likely.families import LinearForm, QuadraticForm, subtract_logs
+from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.statistics import Array, JointStatistics, Labels, union_of_classes
@@ -79,7 +80,7 @@ class GenerativeClassifier(Estimator):
             more = collect(table, read_assignment(y, sample_weight, table.rows), known.parts)
             knowledge = known.with_statistics(known.statistics + more)
         if classes is not None:
-            labels = np.unique(np.asarray(classes))
+            labels = _read_classes(classes)
             unknown = np.setdiff1d(knowledge.statistics.classes, labels)
             if first and len(unknown):
                 raise ValueError(f"expected labels among classes={labels.tolist()}, got {unknown[0].item()!r} in y")
@@ -98,10 +99,14 @@ class GenerativeClassifier(Estimator):
         knowledge = self._known()
         statistics = knowledge.statistics
         for other in others:
+            if type(other) is not type(self) or not _same(self.get_params(), other.get_params()):
+                raise ValueError(
+                    f"expected a model with the same parameters, {on_one_line(self)}, got {on_one_line(other)}: "
+                    "fit both alike"
+                )
             theirs = other._known()
-            if type(other) is not type(self) or repr(other) != repr(self):
-                raise ValueError(f"expected a model with the same parameters, {self!r}, got {other!r}: fit both alike")
-            if theirs.columns != knowledge.columns or theirs.parts != knowledge.parts:
+            shapes = [[(type(part.family), part.columns) for part in known.parts] for known in (knowledge, theirs)]
+            if theirs.columns != knowledge.columns or shapes[0] != shapes[1]:
                 raise ValueError(
                     f"expected a model of {_described(knowledge.columns)}, got one of {_described(theirs.columns)}, "
                     "or of other families"
@@ -183,8 +188,10 @@ class GenerativeClassifier(Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right."""
-        right = self.predict(X) == np.asarray(y).ravel()
-        return float(np.average(right, weights=sample_weight))
+        predicted, labels = self.predict(X), np.asarray(y).ravel()
+        if len(labels) != len(predicted):
+            raise ValueError(f"expected one label for each of the {len(predicted)} rows of X, got {len(labels)} labels")
+        return float(np.average(predicted == labels, weights=sample_weight))
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
         """Draw n new rows, first y, then x given y. Returns (X, y)."""
@@ -227,8 +234,9 @@ class GenerativeClassifier(Estimator):
         if scores.shape[1] == 1:
             return one, one
         others = scores.copy()
-        others[rows, one] = np.nan
-        return one, np.nanargmax(others, axis=1)
+        others[rows, one] = -np.inf
+        other = others.argmax(axis=1)
+        return one, np.where(other == one, np.where(one == 0, 1, 0), other)
 
     def _place(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
@@ -261,6 +269,24 @@ def read_priors(priors: Any, classes: Labels) -> Array | None:
         )
     weights /= weights.sum()
     return weights
+
+
+def _read_classes(classes: Any) -> Labels:
+    try:
+        return np.unique(np.asarray(classes))
+    except TypeError:
+        raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Say whether two parameters are equal, arrays by their elements."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if is_dataclass(one) and type(one) is type(other):
+        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) else one == other
 
 
 def _with_classes(statistics: JointStatistics, labels: Labels) -> JointStatistics:

@@ -73,6 +73,8 @@ class NaiveBayes(GenerativeClassifier):
         self.unbiased = unbiased
 
     def _parts(self, table: Table) -> tuple[Part, ...]:
+        if isinstance(self.columns, str) and self.columns == IGNORE:
+            return ()
         if isinstance(self.columns, str | Family):
             family = self._family(self.columns, table)
             if isinstance(family, Bernoulli | Multinomial) or not isinstance(table.cells, SparseRows):
@@ -117,8 +119,10 @@ class NaiveBayes(GenerativeClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.columns not in ("auto", "gaussian")
+        one = self.columns.name if isinstance(self.columns, Family) else self.columns
+        counts = isinstance(one, str) and one in ("multinomial", "complement", "bernoulli")
+        tags.input_tags.sparse = counts or (isinstance(one, str) and one == "auto")
+        tags.input_tags.positive_only = counts
         return tags
 
 

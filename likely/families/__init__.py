@@ -1,11 +1,12 @@
 """Families of distributions: what x looks like within one class."""
 
 from likely.families.base import (
-    CollinearError,
     Density,
     Family,
     LinearForm,
     QuadraticForm,
+    UnsolvableError,
+    on_one_line,
     readable_errors,
     subtract_logs,
 )
@@ -23,7 +24,6 @@ __all__ = [
     "FAMILIES",
     "Bernoulli",
     "Categorical",
-    "CollinearError",
     "Complement",
     "Density",
     "Exponential",
@@ -36,6 +36,8 @@ __all__ = [
     "Multinomial",
     "Poisson",
     "QuadraticForm",
+    "UnsolvableError",
+    "on_one_line",
     "readable_errors",
     "subtract_logs",
 ]

@@ -93,8 +93,8 @@ class Family(ABC):
         """Return the density that maximises the likelihood, or the posterior if the family has a prior."""
 
 
-class CollinearError(np.linalg.LinAlgError):
-    """A covariance without an inverse: the numbers of the columns that the others determine, and how to say so."""
+class UnsolvableError(np.linalg.LinAlgError):
+    """Statistics that no parameters fit: the numbers of the columns to blame, and what to say before and after them."""
 
     def __init__(self, columns: list[int], before: str, after: str):
         super().__init__(before, after)
@@ -118,6 +118,12 @@ def _remedy(value: float) -> str:
     if np.isinf(value):
         return "replace infinity by a number, or by NaN if the value is not known"
     return "correct the value, set it to NaN if it is not known, or choose another family for the column"
+
+
+def on_one_line(value: Any) -> str:
+    """Return what a value looks like in a sentence."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def subtract_logs(one: Array, other: Array) -> Array:

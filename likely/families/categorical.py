@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families.base import Codes, Density, Family
+from likely.families.base import Codes, Density, Family, on_one_line
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -25,7 +25,9 @@ class Smoothed(Family):
     def __post_init__(self) -> None:
         smoothing = np.asarray(self.smoothing, dtype=np.float64)
         if smoothing.ndim > 2 or not np.all(smoothing >= 0) or np.isinf(smoothing).any():
-            raise ValueError(f"expected smoothing of 0 or more, one number or an array, got {self.smoothing!r}")
+            raise ValueError(
+                f"expected smoothing of 0 or more, one number or an array, got {on_one_line(self.smoothing)}"
+            )
 
     def pseudo_counts(self, classes: int, categories: int) -> Array:
         """Return λ as an array that can be added to the counts, classes × categories."""
@@ -37,7 +39,7 @@ class Smoothed(Family):
                 f"expected smoothing as one number, {categories} numbers (one for each category or word), or "
                 f"{classes} × {categories} (one for each class and category or word), got shape {smoothing.shape}"
             ) from None
-        return smoothing
+        return smoothing if smoothing.ndim < 2 else np.broadcast_to(smoothing, (classes, categories)).copy()
 
 
 class Categorical(Smoothed):

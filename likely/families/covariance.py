@@ -143,10 +143,11 @@ class Full(Structure):
             aim = np.eye(d) * variances[:, None, :]
         if isinstance(self.shrinkage, str):
             scaled = covariance / (scale[:, :, None] * scale[:, None, :])
+            varying = np.maximum((variances > 0).sum(axis=1), 1)
             if fourth is None:
-                share = _oas(scaled, n)
+                share = _oas(scaled, n, varying)
             else:
-                share = _ledoit_wolf(scaled, n, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
+                share = _ledoit_wolf(scaled, n, varying, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
         else:
             share = np.full(len(covariance), float(self.shrinkage))
         share = share[:, None, None]
@@ -184,23 +185,23 @@ def _at_least(variance: Array, within: Array, of_all: Array) -> Array:
     return np.where(scale > 0, np.maximum(variance, _FLOOR * scale), 1.0)
 
 
-def _oas(covariance: Array, n: Array) -> Array:
-    """Return the oracle-approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010), for each class."""
-    d = covariance.shape[1]
+def _oas(covariance: Array, n: Array, d: Array) -> Array:
+    """Return the oracle-approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010), for each class.
+
+    d is the number of columns that vary: others have no covariance to shrink.
+    """
     mean = np.einsum("cii->c", covariance) / d
-    alpha = (covariance**2).mean(axis=(1, 2))
+    alpha = (covariance**2).sum(axis=(1, 2)) / d**2
     return _share(alpha + mean**2, (n + 1) * (alpha - mean**2 / d))
 
 
-def _ledoit_wolf(covariance: Array, n: Array, fourth: Array) -> Array:
+def _ledoit_wolf(covariance: Array, n: Array, d: Array, fourth: Array) -> Array:
     """Return the shrinkage of Ledoit and Wolf (2004), for each class."""
-    d = covariance.shape[1]
     mean = np.einsum("cii->c", covariance) / d
     squares = (covariance**2).sum(axis=(1, 2))
-    spread = squares - d * mean**2
     n = np.maximum(n, 1.0)
     noise = (fourth.sum(axis=(1, 2)) / n - squares) / n
-    return _share(np.clip(noise, 0.0, None), spread)
+    return _share(np.clip(noise, 0.0, None), squares - d * mean**2)
 
 
 def _share(part: Array, whole: Array) -> Array:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likely import native
-from likely.families.base import Codes, CollinearError, Density, Family, LinearForm, QuadraticForm
+from likely.families.base import Codes, Density, Family, LinearForm, QuadraticForm, UnsolvableError, on_one_line
 from likely.families.covariance import STRUCTURES, Shrinkage, Structure
-from likely.families.moments import Moments, collect_moments
+from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -36,16 +36,22 @@ class GaussianPrior:
     def moments(self, like: Moments) -> Moments:
         """Return the prior as moments of one class."""
         d = len(like.base)
-        mean = np.broadcast_to(np.asarray(self.mean, dtype=np.float64), (d,))
-        covariance = np.asarray(self.covariance, dtype=np.float64)
-        if like.full and covariance.ndim < 2:
-            covariance = np.broadcast_to(covariance, (d,)) * np.eye(d)
-        elif not like.full and covariance.ndim == 2:
-            covariance = np.diagonal(covariance)
-        shape = like.scatter.shape[1:]
-        if self.rows <= 0 or not np.all(np.isfinite(covariance)) or covariance.ndim > len(shape):
-            raise ValueError(f"expected a prior of rows > 0 and a finite covariance of {d} columns, got {self!r}")
-        scatter = self.rows * np.broadcast_to(covariance, shape)
+        try:
+            mean = np.broadcast_to(np.asarray(self.mean, dtype=np.float64), (d,))
+            covariance = np.asarray(self.covariance, dtype=np.float64)
+            if covariance.ndim < 2:
+                covariance = np.broadcast_to(covariance, (d,)) * np.eye(d)
+            covariance = np.broadcast_to(covariance, (d, d))
+            np.linalg.cholesky(covariance)
+            fits = np.isfinite(mean).all() and np.array_equal(covariance, covariance.T) and 0 < self.rows < np.inf
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"expected a prior of rows > 0 with a mean and a positive definite covariance of {d} columns, got "
+                f"{on_one_line(self)}"
+            )
+        scatter = self.rows * (covariance if like.full else np.diagonal(covariance))
         n = np.full((1, like.n.shape[1]), float(self.rows))
         return Moments(n, mean, np.zeros((1, d)), scatter[None])
 
@@ -86,8 +92,8 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         if self.covariance not in STRUCTURES:
             raise ValueError(f"expected covariance among {tuple(STRUCTURES)}, got {self.covariance!r}")
-        if not isinstance(self.pseudo_rows, GaussianPrior) and not self.pseudo_rows >= 0:
-            raise ValueError(f"expected pseudo_rows of 0 or more, got {self.pseudo_rows!r}")
+        if not isinstance(self.pseudo_rows, GaussianPrior):
+            check_pseudo_rows(self.pseudo_rows)
         structure = STRUCTURES[self.covariance](float(self.tied), self.shrinkage, self.target, self.unbiased)
         object.__setattr__(self, "structure", structure)
 
@@ -102,6 +108,7 @@ class Gaussian(Family):
             if np.isnan(error.args[2]):
                 raise ValueError(_no_holes(block)) from None
             raise
+        check_scale(block, assignment, np.einsum("cii->ci", arrays[3]))
         names = ["weight", "sum", "product", "cubic", "quartic"]
         sums = dict(zip(names, arrays[1:], strict=False))
         axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in sums.items()}
@@ -308,7 +315,7 @@ def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics) -
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
     one_of_them = len(classes) == 1 or not tied
     whose, rows = (f"class {classes[index].item()!r}", weight[index]) if one_of_them else ("all classes", weight.sum())
-    raise CollinearError(
+    raise UnsolvableError(
         np.flatnonzero(unexplained <= _COLLINEAR).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
         f"{len(covariance)} columns): the others determine ",

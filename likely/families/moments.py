@@ -9,6 +9,9 @@ from likely import native
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
+# Sums of squares below this have lost digits to the smallest number there is.
+_SMALLEST_SQUARE = 1e-290
+
 
 def collect_moments(
     block: Block, assignment: Assignment, domain: str, *, centred: bool, second: str = "square"
@@ -22,8 +25,32 @@ def collect_moments(
     origin, weight, total, other = native.collect_moments(
         block.dense(), block.columns, domain, len(classes), codes, weights, centred, second
     )
+    if centred and second == "square" and domain == "real":
+        check_scale(block, assignment, other)
     sums = {"weight": weight, "sum": total, second: other}
     return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": classes}, origin)
+
+
+def check_scale(block: Block, assignment: Assignment, squares: Array) -> None:
+    """Raise if a column's squares about its means (classes × columns) are too large or too small to be numbers."""
+    _, codes, weights = assignment
+    for c, j in np.argwhere(~np.isfinite(squares) | (squares < _SMALLEST_SQUARE)).tolist():
+        if np.isfinite(squares[c, j]) and squares[:, j].max() >= _SMALLEST_SQUARE:
+            continue  # other classes show the column's scale: this one is constant
+        rows = codes == c if weights is None else (codes == c) & (weights > 0)
+        cells = block.dense()[rows, block.number(j)].astype(np.float64)
+        low, high = (float(reduce(cells, initial=np.nan)) for reduce in (np.fmin.reduce, np.fmax.reduce))
+        if not np.isfinite(squares[c, j]) or low < high:
+            raise ValueError(
+                f"expected numbers whose squares can be told from 0 and from infinity, got {low:g} to {high:g} in "
+                f"{block.table.columns.listed([block.number(j)])}: measure the column in another unit"
+            )
+
+
+def check_pseudo_rows(rows: float) -> None:
+    """Raise unless the number of imagined rows is one."""
+    if not 0 <= rows < np.inf:
+        raise ValueError(f"expected pseudo_rows of 0 or more, got {rows!r}")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm
-from likely.families.moments import Moments, collect_moments, over
+from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -24,8 +24,7 @@ class Positive(Family):
     domain: ClassVar[str] = "non-negative"
 
     def __post_init__(self) -> None:
-        if not self.pseudo_rows >= 0:
-            raise ValueError(f"expected pseudo_rows of 0 or more, got {self.pseudo_rows!r}")
+        check_pseudo_rows(self.pseudo_rows)
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         return collect_moments(block, assignment, self.domain, centred=False)
@@ -92,7 +91,8 @@ class Gamma(Positive):
             n, total = own.sums["weight"], own.sums["sum"]
         assert own.origin is not None
         shift = over(total, n)
-        gap = over(own.sums["excess"], n) - native.above_log(over(shift, own.origin))
+        origin = np.where(n > 0, own.origin, 1.0)
+        gap = over(own.sums["excess"], n) - native.excess(origin + shift, origin)
         shape = native.gamma_shapes(np.maximum(gap, _FLOOR).ravel()).reshape(gap.shape)
         return GammaDensity(np.where(seen, own.origin + shift, np.nan), np.where(seen, shape, np.nan))
 

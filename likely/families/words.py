@@ -17,10 +17,18 @@ from likely.table import Block, SparseRows
 _LOG_SMALLEST = float(np.log(5e-324))
 
 
-def _collect_sparse(cells: SparseRows, block: Block, assignment: Assignment, domain: str) -> Array:
-    """Return Σ w x for each class and column of sparse rows."""
+def _sparse(block: Block) -> SparseRows | None:
+    """Return the rows if they are sparse; only all columns of a sparse matrix can be read."""
+    cells = block.table.cells
+    if not isinstance(cells, SparseRows):
+        return None
     if block.columns is not None:
         raise TypeError("expected one family for all columns of a sparse matrix, got one for some of them")
+    return cells
+
+
+def _collect_sparse(cells: SparseRows, assignment: Assignment, domain: str) -> Array:
+    """Return Σ w x for each class and column."""
     classes, codes, weights = assignment
     return native.collect_sparse(*cells, domain, len(classes), codes, weights)
 
@@ -32,9 +40,9 @@ class Multinomial(Smoothed):
     expects = "a count or weight that is not negative"
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
-        cells = block.table.cells
-        if isinstance(cells, SparseRows):
-            count = _collect_sparse(cells, block, assignment, "non-negative")
+        cells = _sparse(block)
+        if cells is not None:
+            count = _collect_sparse(cells, assignment, "non-negative")
         else:
             count = collect_moments(block, assignment, "non-negative", centred=False).sums["sum"]
         rows = class_weights(assignment)
@@ -88,11 +96,11 @@ class Bernoulli(Smoothed):
         return "binary" if self.threshold is None else f"above {float(self.threshold)!r}"
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
-        cells = block.table.cells
-        if isinstance(cells, SparseRows):
+        cells = _sparse(block)
+        if cells is not None:
             if self.threshold is not None and self.threshold < 0:
                 raise ValueError(f"expected a threshold of 0 or more for a sparse matrix, got {self.threshold!r}")
-            yes = _collect_sparse(cells, block, assignment, self.domain)
+            yes = _collect_sparse(cells, assignment, self.domain)
             weight = class_weights(assignment).sums["weight"][:, None]
         else:
             moments = collect_moments(block, assignment, self.domain, centred=False)
@@ -134,12 +142,12 @@ class MultinomialDensity(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's words."""
-        cells = block.table.cells
-        if isinstance(cells, SparseRows):
+        cells = _sparse(block)
+        if cells is not None:
             native.score_sparse(cells.starts, cells.indices, cells.values, "non-negative", self.log_shares, out)
         else:
             slope = self._by_class
-            native.score_linear(cells, block.columns, "non-negative", slope, np.zeros_like(slope), out)
+            native.score_linear(block.dense(), block.columns, "non-negative", slope, np.zeros_like(slope), out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a bag of words of each class given, of Poisson length with the mean of its class."""
@@ -154,9 +162,9 @@ class MultinomialDensity(Density):
 
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
         """Return x · (log θ_one − log θ_other) for every word; sparse if the rows are."""
-        cells = block.table.cells
+        cells = _sparse(block)
         logs = self._by_class
-        if isinstance(cells, SparseRows):
+        if cells is not None:
             from scipy.sparse import csr_array
 
             rows = np.repeat(np.arange(block.table.rows), np.diff(cells.starts))
@@ -198,20 +206,20 @@ class BernoulliDensity(Density):
         return np.where(np.isnan(logs[0]), 0.0, logs[0]), np.where(np.isnan(logs[1]), 0.0, logs[1])
 
     @cached_property
-    def _sparse(self) -> tuple[Array, Array]:
+    def _sparse_scores(self) -> tuple[Array, Array]:
         """What a row of zeros scores, and what each 1 adds (columns × classes)."""
         no, yes = (np.maximum(log, _LOG_SMALLEST) for log in self._logs)
         return no.sum(axis=1), np.ascontiguousarray((yes - no).T)
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row."""
-        cells = block.table.cells
-        if isinstance(cells, SparseRows):
-            zeros, ones = self._sparse
+        cells = _sparse(block)
+        if cells is not None:
+            zeros, ones = self._sparse_scores
             out += zeros
             native.score_sparse(cells.starts, cells.indices, cells.values, self.domain, ones, out)
         else:
-            native.score_binary(cells, block.columns, self.domain, *self._logs, out)
+            native.score_binary(block.dense(), block.columns, self.domain, *self._logs, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""

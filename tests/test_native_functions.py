@@ -1,0 +1,95 @@
+"""The kernels that read no matrix of cells, and how a bad cell is named."""
+
+import numpy as np
+import oracle
+import pytest
+from mpmath import mp, mpf
+from scipy.special import logsumexp, softmax
+
+from likely import native
+
+CLASSES = 3
+
+
+@pytest.mark.parametrize("kind", ["one", "by word", "by class and word", "none"])
+def test_log_shares(kind):
+    rng = np.random.default_rng(9)
+    counts = rng.poisson(40, (CLASSES, 5000)).astype(float)
+    counts[:, ::5] += 0.25
+    smoothing = {
+        "one": np.array([0.7]),
+        "by word": rng.random(5000),
+        "by class and word": rng.random(CLASSES * 5000),
+        "none": np.zeros(1),
+    }[kind]
+    smoothed = counts + (smoothing.reshape(CLASSES, -1) if len(smoothing) > 5000 else smoothing)
+    want = np.log(smoothed / smoothed.sum(axis=1, keepdims=True)).T
+    np.testing.assert_allclose(native.log_shares(counts, smoothing), want, rtol=1e-14)
+
+
+def test_encode_integers():
+    for labels in ([3, -5, 3, 2**62, 0, -5], [7], np.random.default_rng(0).integers(-1000, 1000, 100_000)):
+        classes, places = native.encode_integers(np.array(labels, dtype=np.int64))
+        want, inverse = np.unique(labels, return_inverse=True)
+        np.testing.assert_array_equal(classes, want)
+        np.testing.assert_array_equal(places, inverse)
+
+
+def _log_joint() -> np.ndarray:
+    joint = np.random.default_rng(10).normal(-500, 30, (20_000, 4))
+    joint[::7, 2] = -np.inf
+    joint[5] = -np.inf
+    return joint
+
+
+def test_log_density_is_log_sum_exp():
+    joint = _log_joint()
+    np.testing.assert_allclose(native.log_density(joint), logsumexp(joint, axis=1), rtol=1e-15)
+    assert native.log_density(joint)[5] == -np.inf
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_posterior_is_softmax_and_the_weights_where_nothing_is_possible(log):
+    joint, weights = _log_joint(), np.array([0.1, 0.2, 0.3, 0.4])
+    got = joint.copy()
+    native.posterior_in_place(got, np.log(weights), log)
+    want = np.where(np.isneginf(joint).all(axis=1, keepdims=True), np.log(weights), joint)
+    want = want - logsumexp(want, axis=1, keepdims=True) if log else softmax(want, axis=1)
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=0 if not log else 1e-12)
+
+
+def test_likeliest_is_argmax_and_the_weightiest_where_nothing_is_possible():
+    joint, weights = _log_joint(), np.array([0.1, 0.2, 0.4, 0.3])
+    want = joint.argmax(axis=1)
+    want[5] = 2
+    np.testing.assert_array_equal(native.likeliest(joint, np.log(weights)), want)
+
+
+@pytest.mark.parametrize("ratio", [1e-300, 1e-9, 0.1, 0.79, 0.81, 1 - 1e-9, 1.0, 1 + 1e-12, 1.29, 1.31, 50.0, 1e290])
+@pytest.mark.parametrize("centre", [1.0, 3.0, 1e9])
+def test_excess_keeps_its_digits(ratio, centre):
+    """u − 1 − log u with u = x/m, of the numbers as they are stored."""
+    x = ratio * centre
+    with mp.workdps(50):
+        u = mpf(x) / mpf(centre)
+        want = float(u - 1 - mp.log(u))
+    assert native.excess(np.array([[x]]), np.array([[centre]]))[0, 0] == pytest.approx(want, rel=1e-14, abs=0)
+
+
+def test_gamma_shapes():
+    gaps = np.array([1e-8, 1e-6, 1e-4, 0.01, 0.3, 1.0, 2.5, 10.0, 100.0])
+    with mp.workdps(40):
+        want = [oracle.gamma_shape(gap) for gap in gaps]
+    np.testing.assert_allclose(native.gamma_shapes(gaps), want, rtol=1e-12)
+
+
+def test_a_bad_cell_is_named_by_row_column_and_value():
+    x = np.ones((4, 3))
+    x[2, 1] = -5.0
+    codes = np.zeros(4, dtype=np.int32)
+    for domain in ("log", "non-negative", "positive", "count", "binary"):
+        with pytest.raises(native.BadCellError) as caught:
+            native.collect_moments(x, None, domain, 1, codes, None, True, "square")
+        assert caught.value.args == (2, 1, -5.0)
+    with pytest.raises(native.BadCellError):
+        native.collect_moments(np.full((1, 1), 0.5), None, "count", 1, codes[:1], None, False, "square")
