@@ -162,15 +162,16 @@ class Statistics:
     def _settled(self, before: "Statistics") -> "Statistics":
         """Return the statistics after a subtraction, or raise if more was taken away than was there."""
         sums = dict(self.sums)
-        for counted in [name for name in ("weight", "count", "yes") if name in sums]:
+        for counted in [name for name in ("weight", "count", "yes", "no") if name in sums]:
             left, had = sums[counted], before.sums[counted]
             if np.any(left < -_ROUNDING * np.maximum(had, 1.0)):
                 raise ValueError(_NOT_LEARNED.format("weigh more than what is left of their class"))
             gone = left <= _ROUNDING * had
-            if gone.any():
-                for name, array in sums.items():
-                    if self.axes[name][: gone.ndim] == self.axes[counted]:
-                        sums[name] = np.where(gone.reshape(gone.shape + (1,) * (array.ndim - gone.ndim)), 0.0, array)
+            # Where no weight is left, nothing else is.
+            for name in sums if counted == "weight" else (counted,):
+                if self.axes[name][: gone.ndim] == self.axes[counted]:
+                    dimensions = sums[name].ndim - gone.ndim
+                    sums[name] = np.where(gone.reshape(gone.shape + (1,) * dimensions), 0.0, sums[name])
         _check_squares(sums, before.sums)
         return replace(self, sums=sums)
 

@@ -37,8 +37,13 @@ class Explanation:
 
     @property
     def log_odds(self) -> Array:
-        """log p(label | x) − log p(against | x) of every row: the base and its cells added."""
-        return np.asarray(self.base + np.asarray(self.cells.sum(axis=1)).ravel())
+        """log p(label | x) − log p(against | x) of every row: the base and its cells added.
+
+        Of a row that is impossible under both classes, the base: as for ``predict_proba``, its cells say nothing.
+        """
+        with np.errstate(invalid="ignore"):
+            total = self.base + np.asarray(self.cells.sum(axis=1)).ravel()
+        return np.where(np.isnan(total), self.base, total)
 
     def top(self, row: int = 0, most: int = 10) -> list[tuple[str, float, float]]:
         """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""

@@ -76,25 +76,32 @@ class Gamma(Positive):
     def solve(self, statistics: Statistics) -> Density:
         """Return the mean a/b and the shape a of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
         own = statistics.restored()
-        n, total = own.sums["weight"], own.sums["sum"]
         assert own.origin is not None
-        seen = n.sum(axis=0) > 0
-        mean = own.origin + over(total, n)
-        mean_of_all = np.where(seen, over((n * mean).sum(axis=0), n.sum(axis=0)), 1.0)
-        # About the mean of all rows, the sums of all classes add up to the row that is imagined.
+        n = own.sums["weight"]
+        mean_of_all = over((n * own.origin + own.sums["sum"]).sum(axis=0), n.sum(axis=0))
         about_all = own.rebased(np.broadcast_to(mean_of_all, n.shape).copy())
-        sums = {name: array.sum(axis=0) for name, array in about_all.sums.items()}
-        imagined = np.where(n > 0, self.pseudo_rows, 1.0)
-        if self.pseudo_rows > 0 or not n.all():
-            share = over(imagined, sums["weight"] * np.ones_like(n))
-            own = replace(about_all, sums={name: array + share * sums[name] for name, array in about_all.sums.items()})
-            n, total = own.sums["weight"], own.sums["sum"]
-        assert own.origin is not None
-        shift = over(total, n)
-        origin = np.where(n > 0, own.origin, 1.0)
-        gap = over(own.sums["excess"], n) - native.excess(origin + shift, origin)
+        pooled = replace(
+            about_all,
+            sums={name: array.sum(axis=0, keepdims=True) for name, array in about_all.sums.items()},
+            origin=mean_of_all[None],
+        )
+        if self.pseudo_rows > 0:
+            share = over(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
+            own = replace(about_all, sums={k: a + share * pooled.sums[k] for k, a in about_all.sums.items()})
+        seen = own.sums["weight"] > 0
+        mean, gap = (np.where(seen, ours, all_) for ours, all_ in zip(_mean_gap(own), _mean_gap(pooled), strict=True))
+        never = np.broadcast_to(pooled.sums["weight"] == 0, n.shape)
         shape = native.gamma_shapes(np.maximum(gap, _FLOOR).ravel()).reshape(gap.shape)
-        return GammaDensity(np.where(seen, own.origin + shift, np.nan), np.where(seen, shape, np.nan))
+        return GammaDensity(np.where(never, np.nan, mean), np.where(never, np.nan, shape))
+
+
+def _mean_gap(statistics: Statistics) -> tuple[Array, Array]:
+    """Return mean(x) and log mean(x) − mean(log x) of each class and column; 1 and 0 where nothing was seen."""
+    n = statistics.sums["weight"]
+    assert statistics.origin is not None
+    origin = np.where(n > 0, statistics.origin, 1.0)
+    mean = origin + over(statistics.sums["sum"], n)
+    return mean, over(statistics.sums["excess"], n) - native.excess(mean, origin)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,12 @@ def _collect_sparse(cells: SparseRows, assignment: Assignment, domain: str) -> A
     return native.collect_sparse(*cells, domain, len(classes), codes, weights)
 
 
+def _holes(cells: SparseRows) -> SparseRows | None:
+    """Return 1 for each missing cell of sparse rows, or None if there is none."""
+    missing = np.isnan(cells.values)
+    return cells._replace(values=missing.astype(np.float64)) if missing.any() else None
+
+
 class Multinomial(Smoothed):
     """A bag of words, or other counts of things: p(x) = Π θ_w^x_w, the probability of the words in their order."""
 
@@ -102,24 +108,37 @@ class Bernoulli(Smoothed):
                 raise ValueError(f"expected a threshold of 0 or more for a sparse matrix, got {self.threshold!r}")
             yes = _collect_sparse(cells, assignment, self.domain)
             weight = class_weights(assignment).sums["weight"][:, None]
+            holes = _holes(cells)
+            if holes is not None:
+                weight = weight - _collect_sparse(holes, assignment, "binary")
         else:
             moments = collect_moments(block, assignment, self.domain, centred=False)
             yes, weight = moments.sums["sum"], moments.sums["weight"]
-        sums = {"weight": weight, "yes": yes}
+        sums = {"yes": yes, "no": weight - yes}
         return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": assignment.classes})
 
     def solve(self, statistics: Statistics) -> Density:
         """Return p = (yes + λ) / (yes + no + 2λ); of a class without a cell in a column, that of all classes."""
-        yes, weight = statistics.sums["yes"], statistics.sums["weight"]
-        smoothing = self.pseudo_counts(*yes.shape)
+        yes, no = statistics.sums["yes"], statistics.sums["no"]
+        smoothing, weight = self.pseudo_counts(*yes.shape), yes + no
         total = weight + 2 * smoothing
         seen = weight.sum(axis=0) > 0
         of_all = np.divide(yes.sum(axis=0), weight.sum(axis=0), out=np.full(yes.shape[1], 0.5), where=seen)
         share, other = np.broadcast_to(of_all, yes.shape).copy(), np.broadcast_to(1 - of_all, yes.shape).copy()
         known = np.broadcast_to(total > 0, yes.shape)
         np.divide(yes + smoothing, total, out=share, where=known)
-        np.divide(weight - yes + smoothing, total, out=other, where=known)
+        np.divide(no + smoothing, total, out=other, where=known)
         return BernoulliDensity(np.where(seen, share, np.nan), np.where(seen, other, np.nan), self.domain)
+
+
+def _sparse_log_odds(cells: SparseRows, values: Any, logs: Array, one: Codes, other: Codes) -> Any:
+    """Return x · (log of one class − log of the other) for every cell there is; logs: classes × columns."""
+    from scipy.sparse import csr_array
+
+    rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.starts))
+    difference = subtract_logs(logs[one[rows], cells.indices], logs[other[rows], cells.indices])
+    odds = np.where(np.isnan(values) | (values == 0), 0.0, values * difference)
+    return csr_array((odds, cells.indices, cells.starts), shape=cells.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +184,7 @@ class MultinomialDensity(Density):
         cells = _sparse(block)
         logs = self._by_class
         if cells is not None:
-            from scipy.sparse import csr_array
-
-            rows = np.repeat(np.arange(block.table.rows), np.diff(cells.starts))
-            difference = subtract_logs(logs[one[rows], cells.indices], logs[other[rows], cells.indices])
-            values = np.where(np.isnan(cells.values) | (cells.values == 0), 0.0, cells.values * difference)
-            return csr_array((values, cells.indices, cells.starts), shape=cells.shape), np.zeros(block.table.rows)
+            return _sparse_log_odds(cells, cells.values, logs, one, other), np.zeros(block.table.rows)
         x = block.values()
         with np.errstate(invalid="ignore"):
             odds = x * subtract_logs(logs[one], logs[other])
@@ -218,6 +232,10 @@ class BernoulliDensity(Density):
             zeros, ones = self._sparse_scores
             out += zeros
             native.score_sparse(cells.starts, cells.indices, cells.values, self.domain, ones, out)
+            holes = _holes(cells)
+            if holes is not None:
+                log_no = np.ascontiguousarray(np.maximum(self._logs[0], _LOG_SMALLEST).T)
+                native.score_sparse(holes.starts, holes.indices, holes.values, "binary", -log_no, out)
         else:
             native.score_binary(block.dense(), block.columns, self.domain, *self._logs, out)
 
@@ -230,7 +248,24 @@ class BernoulliDensity(Density):
         """Return the density of one column."""
         return BernoulliDensity(self.yes[:, [j]], self.no[:, [j]], self.domain)
 
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
+        """Return what every cell says; of sparse rows only the 1s are told one by one, the 0s altogether."""
+        cells = _sparse(block)
+        if cells is None:
+            return super().log_odds(block, one, other)
+        zeros, ones = self._sparse_scores
+        read = cells.values > float(self.domain.split()[1]) if self.domain != "binary" else cells.values == 1
+        odds = _sparse_log_odds(cells, read, ones.T, one, other)
+        rest = zeros[one] - zeros[other]
+        holes = _holes(cells)
+        if holes is not None:
+            log_no = np.maximum(self._logs[0], _LOG_SMALLEST)
+            rest = rest - _sparse_log_odds(holes, holes.values, log_no, one, other).sum(axis=1)
+        return odds, rest
+
     def linear_form(self) -> LinearForm | None:
-        """Return θ = log p(1)/p(0) and θ₀ = Σ log p(0)."""
+        """Return θ = log p(1)/p(0) and θ₀ = Σ log p(0), unless cells are compared with a threshold."""
+        if self.domain != "binary":
+            return None
         no, yes = self._logs
         return LinearForm(subtract_logs(yes, no), no.sum(axis=1))
