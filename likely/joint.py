@@ -162,9 +162,11 @@ class Joint:
         """Cut the table into tiles of rows, each with the scores to fill."""
         k = len(self.classes)
         step = max(_TILE // k, 1024)
+        # Without a place for all scores, every tile takes the same one: the scores of one are gone with the next.
+        place = np.empty((min(step, table.rows), k)) if out is None else None
         for first in range(0, max(table.rows, 1), step):
             tile = table.between(first, first + step)
-            yield tile, np.empty((tile.rows, k)) if out is None else out[first : first + step]
+            yield tile, out[first : first + step] if place is None else place[: tile.rows]  # type: ignore[index]
 
     def _score(self, table: Table, out: Array) -> Array:
         """Fill ``out`` with log p(x, y)."""

@@ -74,8 +74,9 @@ def test_nist_mean_and_standard_deviation(name, kind, way):
     model = WAYS[way](MODELS[kind](), X, np.zeros(len(X), dtype=int))
     density = model.joint_.densities[0]
     variance = density.covariance if kind == "full" else density.variance
-    # The digits that can be reached are given to one decimal: 9.457 as 9.5.
-    assert round(_digits(np.sqrt(variance.ravel()[0]), NIST[name]["sd"]), 1) >= NIST[name]["reach"]
+    digits, reach = _digits(np.sqrt(variance.ravel()[0]), NIST[name]["sd"]), NIST[name]["reach"]
+    # Of NumAcc3 and 4 exact arithmetic reaches 9.457 and 8.253 digits, listed to one decimal.
+    assert (round(digits, 1) if reach % 1 else digits) >= reach
     assert _digits(density.mean.ravel()[0], NIST[name]["mean"]) >= 15
 
 

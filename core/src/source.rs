@@ -141,8 +141,8 @@ impl Source<'_> {
                 }
             }
         });
-        if self.domain == Domain::Real && doubt == 0.0 {
-            return Ok(false);
+        if let Some(missing) = self.settled(doubt, &out[..rows.len() * stride]) {
+            return Ok(missing);
         }
         let mut missing = false;
         for (row, out) in rows.zip(out.chunks_mut(stride)) {
@@ -183,8 +183,8 @@ impl Source<'_> {
                 }
             }
         });
-        if self.domain == Domain::Real && doubt == 0.0 {
-            return Ok(false);
+        if let Some(missing) = self.settled(doubt, &out[..width * stride]) {
+            return Ok(missing);
         }
         let mut missing = false;
         for (j, out) in out.chunks_mut(stride).take(width).enumerate() {
@@ -193,6 +193,19 @@ impl Source<'_> {
             }
         }
         Ok(missing)
+    }
+
+    /// Says at once whether cells are missing where that is all that can be said of them: `doubt` is 0 if all are finite.
+    fn settled(&self, doubt: f64, cells: &[f64]) -> Option<bool> {
+        if self.domain != Domain::Real {
+            return None;
+        }
+        if doubt == 0.0 {
+            return Some(false);
+        }
+        // Without a branch in the loop, so that it is vectorised; padding may hold anything finite.
+        let infinite = cells.iter().fold(false, |found, x| found | (x.abs() == f64::INFINITY));
+        (!infinite).then_some(true)
     }
 
     /// Checks one cell and takes it to its domain; true if it is missing.
