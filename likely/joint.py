@@ -102,6 +102,7 @@ class Joint:
 
     def log_density(self, table: Table) -> Array:
         """Return log p(x) for every row."""
+        self._must_be_density("log_density")
         found = [native.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -120,6 +121,7 @@ class Joint:
 
     def sample(self, n: int, generator: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
         """Draw n rows: first y, then x given y. Returns the rows and the places of their classes."""
+        self._must_be_density("sample")
         codes = generator.choice(len(self.classes), size=n, p=self.weights)
         x = np.full((n, self.width), np.nan)
         for part, density in zip(self.parts, self.densities, strict=True):
@@ -157,6 +159,14 @@ class Joint:
             b[:, columns] = form.b
             c += form.c
         return QuadraticForm(A, b, c)
+
+    def _must_be_density(self, question: str) -> None:
+        for part, density in zip(self.parts, self.densities, strict=True):
+            if not density.is_density:
+                raise ValueError(
+                    f"expected families with a density for {question}, got {part.family.name!r}, which only compares "
+                    "classes: use 'multinomial'"
+                )
 
     def _tiles(self, table: Table, out: Array | None = None) -> Iterator[tuple[Table, Array]]:
         """Cut the table into tiles of rows, each with the scores to fill."""

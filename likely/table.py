@@ -148,7 +148,9 @@ def column_names(data: Any) -> tuple[str, ...] | None:
 
 def _read_matrix(data: Any) -> NDArray[Any]:
     matrix: NDArray[Any]
-    if hasattr(data, "to_numpy") and any(str(dtype)[:1].isupper() for dtype in getattr(data, "dtypes", ())):
+    if isinstance(data, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(data.astype(np.float64), np.nan))
+    if getattr(data, "ndim", 2) == 2 and any(str(dtype)[:1].isupper() for dtype in getattr(data, "dtypes", ())):
         try:  # pandas' own nullable types: missing cells become NaN
             matrix = data.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError):
@@ -157,6 +159,10 @@ def _read_matrix(data: Any) -> NDArray[Any]:
         matrix = np.asarray(data)
     if matrix.dtype.kind == "c":
         raise ValueError("Complex data not supported: expected real numbers, take their parts or absolute values first")
+    if matrix.dtype.kind in "mM":
+        raise TypeError(
+            "expected numbers, got dates or times: take from them what matters, such as the year or a number of days"
+        )
     if matrix.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {matrix.ndim}D array instead. Reshape your data: array.reshape(-1, 1) for one "

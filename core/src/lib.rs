@@ -528,11 +528,11 @@ fn excess<'py>(
 /// Sets the number of threads of every kernel; None goes back to the number of cores.
 #[pyfunction]
 #[pyo3(signature = (threads=None))]
-fn set_threads(threads: Option<usize>) -> PyResult<()> {
-    if threads == Some(0) {
-        return Err(PyValueError::new_err("expected at least 1 thread, got 0"));
+fn set_threads(threads: Option<i64>) -> PyResult<()> {
+    if let Some(threads) = threads.filter(|&threads| threads < 1) {
+        return Err(PyValueError::new_err(format!("expected at least 1 thread, got {threads}")));
     }
-    threads::set_threads(threads);
+    threads::set_threads(threads.map(|threads| threads as usize));
     Ok(())
 }
 

@@ -127,7 +127,7 @@ fn collect_piece(
 ) -> Result<Vec<Part>, BadCell> {
     let width = source.width();
     let stride = padded(width);
-    let capacity = (BUCKETS / (stride * piece.classes.len()).max(1)).clamp(8, 256);
+    let capacity = (BUCKETS / (stride * piece.classes.len()).max(1)).clamp(8, 64);
     let weighted = assignment.weights.is_some();
     let mut parts: Vec<Part> = piece.classes.clone().map(|_| Part::new(stride, fourth)).collect();
     let mut buckets: Vec<Bucket> = (piece.classes.clone())

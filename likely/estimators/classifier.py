@@ -26,12 +26,12 @@ class Knowledge:
         self.statistics = statistics
         self.columns = columns
         self.priors = priors
+        self.given_weights = read_priors(priors, statistics.classes, statistics.weights.sums["weight"])
 
     @cached_property
     def joint(self) -> Joint:
         """The joint distribution, solved when it is first asked for."""
-        priors = read_priors(self.priors, self.statistics.classes)
-        return Joint.solve(self.statistics, self.parts, self.columns, priors)
+        return Joint.solve(self.statistics, self.parts, self.columns, self.given_weights)
 
     def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
         """Return the knowledge of other statistics."""
@@ -195,6 +195,8 @@ class GenerativeClassifier(Estimator):
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
         """Draw n new rows, first y, then x given y. Returns (X, y)."""
+        if not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
         x, codes = self.joint_.sample(n, _generator(random_state))
         return x, self.joint_.classes[codes]
 
@@ -245,27 +247,35 @@ class GenerativeClassifier(Estimator):
         return int(found[0])
 
 
-def read_priors(priors: Any, classes: Labels) -> Array | None:
-    """Return given class weights in the order of the classes: from a sequence, a dict, or ``"uniform"``."""
+def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
+    """Return given class weights in the order of the classes: from a sequence, a dict, or ``"uniform"``.
+
+    Uniform are the classes that have rows: of others nothing is known.
+    """
     if priors is None:
         return None
     k = len(classes)
     if isinstance(priors, str):
         if priors != "uniform":
             raise ValueError(f"expected priors='uniform', one number for each class, or a dict, got {priors!r}")
-        return np.full(k, 1 / k)
+        seen = counts > 0 if counts.any() else np.full(k, True)
+        return np.asarray(seen / seen.sum())
     if isinstance(priors, Mapping):
         lacking = [label for label in classes.tolist() if label not in priors]
         if lacking or len(priors) != k:
-            raise ValueError(f"expected priors for the classes {_few(tuple(classes.tolist()))}, got {priors!r}")
+            raise ValueError(
+                f"expected priors for the classes {_few(tuple(classes.tolist()))}, got {priors!r}; in partial_fit, "
+                "name labels yet to come by classes="
+            )
         priors = [priors[label] for label in classes.tolist()]
     weights = np.array(priors, dtype=np.float64)
     if weights.shape != (k,):
         raise ValueError(f"Number of priors must match number of classes: expected {k}, got {weights.shape}")
-    if not np.all(weights >= 0) or not np.isclose(weights.sum(), 1.0):
+    if not np.all(weights >= 0):
+        raise ValueError(f"Priors must be non-negative: got {weights.tolist()}")
+    if not np.isclose(weights.sum(), 1.0):
         raise ValueError(
-            f"Priors must be non-negative and the sum of the priors should be 1: got {weights.tolist()}, "
-            f"which sum to {weights.sum():g}; divide them by their sum"
+            f"The sum of the priors should be 1: got {weights.tolist()}, whose sum is {weights.sum():g}; divide by it"
         )
     weights /= weights.sum()
     return weights

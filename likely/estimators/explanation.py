@@ -45,7 +45,7 @@ class Explanation:
             total = self.base + np.asarray(self.cells.sum(axis=1)).ravel()
         return np.where(np.isnan(total), self.base, total)
 
-    def top(self, row: int = 0, most: int = 10) -> list[tuple[str, float, float]]:
+    def top(self, most: int = 10, row: int = 0) -> list[tuple[str, float, float]]:
         """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""
         cells, values = (_row_of(array, row) for array in (self.cells, self.values))
         order = np.argsort(-np.abs(cells), kind="stable")[:most]
@@ -56,7 +56,12 @@ class Explanation:
 
     def _table(self, row: int) -> str:
         lines = [("before reading the row", "", self.base[row])]
-        lines += [(name, f"{value:.6g}", odds) for name, value, odds in self.top(row)]
+        top = self.top(row=row)
+        lines += [(name, f"{value:.6g}", odds) for name, value, odds in top]
+        others = np.count_nonzero(_row_of(self.cells, row)) - len(top)
+        if others:
+            said = self.log_odds[row] - self.base[row] - sum(odds for _, _, odds in top)
+            lines.append((f"{others} other column{'s' if others > 1 else ''}", "", said))
         lines.append(("altogether", "", self.log_odds[row]))
         width = max(len(name) for name, _, _ in lines)
         head = f"{_plain(self.label[row])!r} against {_plain(self.against[row])!r}, log-odds"

@@ -23,8 +23,8 @@ class GaussianDiscriminant(GenerativeClassifier):
         (quadratic), or a number between 0 and 1 for a mean of both (regularised)
     shrinkage
         how far the covariance is pulled to a simpler one: a number from 0 (the maximum of the likelihood) to 1, or if
-        full "oas" or "ledoit-wolf", which choose it from the data: next to nothing where rows are many, enough for an
-        inverse to exist where they are few. By default "oas" if full, else 0.
+        full "oas" or "ledoit-wolf", which choose it from the data: next to nothing where rows are many. "oas" makes an
+        inverse exist where they are few; it is the default if full, else 0 is.
     target
         what a full covariance is pulled to: "diagonal" (correlations shrink, variances stay; the default), or
         "spherical", which depends on the units of the columns
@@ -108,5 +108,6 @@ class GaussianDiscriminant(GenerativeClassifier):
     def covariances_(self) -> Array:
         """The covariance of every class, or the one of all if tied."""
         density: Any = self.joint_.densities[0]
-        spread = np.asarray(density.covariance if self.covariance == "full" else density.variance)
-        return spread[0] if float(self.tied) == 1 else spread
+        family: Any = self.joint_.parts[0].family
+        spread = np.asarray(density.covariance if family.covariance == "full" else density.variance)
+        return spread[0] if float(family.tied) == 1 else spread

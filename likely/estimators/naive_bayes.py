@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from likely.estimators.classifier import GenerativeClassifier
 from likely.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Multinomial
 from likely.joint import Part
@@ -136,8 +138,13 @@ def _families_by_column(columns: Any, table: Table) -> list[Any]:
     """Return what the user wants for each column: a name, or a family."""
     if isinstance(columns, Mapping):
         wanted: list[Any] = ["auto"] * table.columns.width
+        named: dict[int, Any] = {}
         for key, family in columns.items():
-            wanted[_column_number(key, table)] = family
+            column = _column_number(key, table)
+            if column in named:
+                raise ValueError(f"expected each column once, got {named[column]!r} and {key!r} for the same one")
+            named[column] = key
+            wanted[column] = family
         return wanted
     wanted = list(columns)
     if len(wanted) != table.columns.width:
@@ -148,7 +155,7 @@ def _families_by_column(columns: Any, table: Table) -> list[Any]:
 def _column_number(key: Any, table: Table) -> int:
     if isinstance(key, str) and table.names is not None and key in table.names:
         return table.names.index(key)
-    if isinstance(key, int) and -table.columns.width <= key < table.columns.width:
-        return key % table.columns.width
+    if isinstance(key, int | np.integer) and -table.columns.width <= key < table.columns.width:
+        return int(key) % table.columns.width
     have = list(table.names) if table.names is not None else f"0 to {table.columns.width - 1}"
     raise ValueError(f"expected columns among {have}, got {key!r}")

@@ -57,6 +57,11 @@ class Density(ABC):
         return odds, np.zeros(len(rows))
 
     @property
+    def is_density(self) -> bool:
+        """Whether the scores are logarithms of probabilities, rather than of something to be compared only."""
+        return True
+
+    @property
     @abstractmethod
     def classes(self) -> int:
         """The number of classes."""

@@ -94,6 +94,11 @@ class Gaussian(Family):
             raise ValueError(f"expected covariance among {tuple(STRUCTURES)}, got {self.covariance!r}")
         if not isinstance(self.pseudo_rows, GaussianPrior):
             check_pseudo_rows(self.pseudo_rows)
+        if self.shrinkage == "ledoit-wolf" and self.pseudo_rows != 0:
+            raise ValueError(
+                "expected shrinkage='ledoit-wolf' or pseudo_rows, got both: it is estimated from rows that were seen; "
+                "use shrinkage='oas' or a number with imagined ones"
+            )
         structure = STRUCTURES[self.covariance](float(self.tied), self.shrinkage, self.target, self.unbiased)
         object.__setattr__(self, "structure", structure)
 

@@ -72,7 +72,10 @@ class Multinomial(Smoothed):
 
 @dataclass(frozen=True)
 class Complement(Multinomial):
-    """A bag of words scored by how little it is like the other classes (Rennie et al., 2003): a score, no density."""
+    """A bag of words scored by how little it is like the other classes (Rennie et al., 2003): a score, no density.
+
+    Rennie leaves out p(y): for his rule use ``priors="uniform"``.
+    """
 
     normalized: bool = False
 
@@ -84,7 +87,7 @@ class Complement(Multinomial):
         others = statistics.sums["count"].sum(axis=0) - count
         logs = native.log_shares(others, np.ascontiguousarray(self.pseudo_counts(*count.shape).ravel()))
         scores = logs / logs.sum(axis=0) if self.normalized else -logs
-        return MultinomialDensity(scores, np.zeros_like(rows))
+        return ComplementScores(scores, np.zeros_like(rows))
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,15 @@ class MultinomialDensity(Density):
     def linear_form(self) -> LinearForm | None:
         """Return θ = the logarithms of the shares."""
         return LinearForm(self._by_class, np.zeros(self.classes))
+
+
+class ComplementScores(MultinomialDensity):
+    """Scores of every word: to be compared between classes, but no probabilities."""
+
+    @property
+    def is_density(self) -> bool:
+        """No."""
+        return False
 
 
 @dataclass(frozen=True, eq=False)
