@@ -14,7 +14,7 @@ from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Block, Columns, SparseRows, Table
 
 # Scores are computed for about this many rows × classes at a time.
-_TILE = 1 << 19
+_TILE = 1 << 20
 
 
 class Part(NamedTuple):

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// Rows in a group: two AVX registers.
 const GROUP: usize = 8;
 /// Columns of the whitened row computed together.
-const HIGH: usize = 4;
+const HIGH: usize = 6;
 /// Rows a thread loads at a time, and takes at a time.
 const TILE: usize = 6 * GROUP;
 const PIECE: usize = 8 * TILE;
