@@ -292,7 +292,8 @@ def threads_do_not_change_bits(case: Case, data: Data) -> None:
             model = learn(case, data)
             answers = [
                 model.predict_proba(case.table(X)),
-                model.log_density(case.table(X)),
+                model.predict_log_proba(case.table(X)),
+                *([model.log_density(case.table(X))] if case.density else []),
                 model.predict(case.table(X)),
             ]
             results.append((model, answers))
