@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.families import Density, Family, LinearForm, QuadraticForm, UnsolvableError, readable_errors, subtract_logs
 from likely.statistics import Array, JointStatistics, Labels
-from likely.table import Block, Columns, SparseRows, Table
+from likely.table import Block, Columns, Table
 
 # Scores are computed for about this many rows × classes at a time.
 _TILE = 1 << 20
@@ -189,6 +189,4 @@ class Joint:
     def _log_odds_of(self, i: int, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Any, Array]:
         part = self.parts[i]
         with readable_errors(table, part.family.expects):
-            odds, rest = self.densities[i].log_odds(Block(table, part.columns), one, other)
-        assert isinstance(table.cells, SparseRows) or odds.shape[0] == table.rows
-        return odds, rest
+            return self.densities[i].log_odds(Block(table, part.columns), one, other)

@@ -69,9 +69,10 @@ class Statistics:
     lost: Mapping[str, Array] | None = None
 
     def __post_init__(self) -> None:
-        arrays = [*self.sums.values(), *self.labels.values()]
-        for array in arrays if self.origin is None else [*arrays, self.origin]:
+        for array in [*self.sums.values(), *self.labels.values(), *(self.lost or {}).values()]:
             array.setflags(write=False)
+        if self.origin is not None:
+            self.origin.setflags(write=False)
 
     def __add__(self, other: "Statistics") -> "Statistics":
         return self._combined(other, 1.0)
@@ -188,6 +189,12 @@ class JointStatistics:
         """The labels of the classes, sorted."""
         return self.weights.labels["class"]
 
+    def with_classes(self, labels: Labels) -> Self:
+        """Return these statistics with more classes, of which nothing was seen if they are new."""
+        union = _union(self.classes, labels)
+        weights, *blocks = (part.aligned({**part.labels, "class": union}) for part in (self.weights, *self.blocks))
+        return replace(self, weights=weights, blocks=tuple(blocks))
+
     def __add__(self, other: Self) -> Self:
         blocks = zip(self.blocks, other.blocks, strict=True)
         return replace(self, weights=self.weights + other.weights, blocks=tuple(a + b for a, b in blocks))
@@ -225,11 +232,6 @@ def _check_squares(left: Mapping[str, Array], had: Mapping[str, Array]) -> None:
         scatter = square - np.divide(left["sum"] ** 2, n, out=np.zeros_like(square), where=n > 0)
         if np.any(scatter < -_ROUNDING * before):
             raise ValueError(_NOT_LEARNED.format("no rows of their class were like"))
-
-
-def union_of_classes(one: Labels, two: Labels) -> Labels:
-    """Return the labels of both, sorted; labels of different kinds are refused."""
-    return _union(one, two)
 
 
 def _rebased_excess(excess: Array, n: Array, s: Array, d: Array, new: Array, old: Array) -> Array:

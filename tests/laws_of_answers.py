@@ -105,7 +105,7 @@ def _everything(kind: str, model: Any, j: int, c: int) -> tuple[np.ndarray, np.n
     if kind == "word":  # a bag of words without a word that is not known is the bag without that word
         return np.zeros(1), np.zeros(1)
     if isinstance(density, BernoulliDensity):
-        return (np.array([0.0, 1.0]) if density.domain == "binary" else np.array([0.0, 99.0])), np.zeros(2)
+        return (np.array([0.0, 1.0]) if density.threshold is None else np.array([0.0, 99.0])), np.zeros(2)
     if kind == "count":
         return np.arange(400.0), np.zeros(400)
     if kind == "category":

@@ -203,7 +203,7 @@ def _log_density_of_class(density: Any, X: np.ndarray, c: int) -> np.ndarray:
         return np.sum([_log_share(density, x, j, c) for j, x in enumerate(X.T)], axis=0)
     if isinstance(density, BernoulliDensity):
         with np.errstate(divide="ignore"):
-            yes = X == 1 if density.domain == "binary" else float(density.domain.split()[1]) < X  # "above 1.5"
+            yes = X == 1 if density.threshold is None else density.threshold < X
             cells = np.where(yes, np.log(density.yes[c]), np.log(density.no[c]))
         return np.where(np.isnan(X) | np.isnan(density.yes[c]), 0.0, cells).sum(axis=1)
     if isinstance(density, DiagonalGaussian):

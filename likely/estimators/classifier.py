@@ -14,7 +14,7 @@ from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint, Part
 from likely.learn import collect
-from likely.statistics import Array, JointStatistics, Labels, union_of_classes
+from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Columns, Table, read_assignment
 
 
@@ -84,7 +84,7 @@ class GenerativeClassifier(Estimator):
             unknown = np.setdiff1d(knowledge.statistics.classes, labels)
             if first and len(unknown):
                 raise ValueError(f"expected labels among classes={labels.tolist()}, got {unknown[0].item()!r} in y")
-            knowledge = knowledge.with_statistics(_with_classes(knowledge.statistics, labels))
+            knowledge = knowledge.with_statistics(knowledge.statistics.with_classes(labels))
         if first:
             self._keep(table, knowledge)
         else:
@@ -297,12 +297,6 @@ def _same(one: Any, other: Any) -> bool:
     if is_dataclass(one) and type(one) is type(other):
         return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     return np.array_equal(one, other) if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) else one == other
-
-
-def _with_classes(statistics: JointStatistics, labels: Labels) -> JointStatistics:
-    union = union_of_classes(statistics.classes, labels)
-    aligned = [part.aligned({**part.labels, "class": union}) for part in (statistics.weights, *statistics.blocks)]
-    return JointStatistics(aligned[0], tuple(aligned[1:]))
 
 
 def _generator(random_state: Any) -> np.random.Generator:

@@ -1,6 +1,7 @@
 """Families of counts and of positive numbers whose statistics are sums of x and of log x."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -146,10 +147,13 @@ class ExponentialDensity(Density):
         """The number of classes."""
         return len(self.mean)
 
+    @cached_property
+    def _slope_and_constant(self) -> tuple[Array, Array]:
+        return _silent(-1 / self.mean, -np.log(self.mean))
+
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
-        slope, constant = _silent(-1 / self.mean, -np.log(self.mean))
-        native.score_linear(block.dense(), block.columns, "non-negative", slope, constant, out)
+        native.score_linear(block.dense(), block.columns, "non-negative", *self._slope_and_constant, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -161,7 +165,7 @@ class ExponentialDensity(Density):
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = −1/μ and θ₀ = −Σ log μ."""
-        slope, constant = _silent(-1 / self.mean, -np.log(self.mean))
+        slope, constant = self._slope_and_constant
         return LinearForm(slope, constant.sum(axis=1))
 
 

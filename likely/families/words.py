@@ -33,6 +33,11 @@ def _collect_sparse(cells: SparseRows, assignment: Assignment, domain: str) -> A
     return native.collect_sparse(*cells, domain, len(classes), codes, weights)
 
 
+def _domain(threshold: float | None) -> str:
+    """Return how the core reads a cell that is 0 or 1, or that is compared with a threshold."""
+    return "binary" if threshold is None else f"above {float(threshold)!r}"
+
+
 def _holes(cells: SparseRows) -> SparseRows | None:
     """Return 1 for each missing cell of sparse rows, or None if there is none."""
     missing = np.isnan(cells.values)
@@ -84,7 +89,7 @@ class Complement(Multinomial):
     def solve(self, statistics: Statistics) -> Density:
         """Return −log θ of every word in all other classes, normalised to sum to 1 if asked."""
         count, rows = statistics.sums["count"], statistics.sums["weight"]
-        others = statistics.sums["count"].sum(axis=0) - count
+        others = count.sum(axis=0) - count
         logs = native.log_shares(others, np.ascontiguousarray(self.pseudo_counts(*count.shape).ravel()))
         scores = logs / logs.sum(axis=0) if self.normalized else -logs
         return ComplementScores(scores, np.zeros_like(rows))
@@ -102,7 +107,7 @@ class Bernoulli(Smoothed):
     @property
     def domain(self) -> str:
         """How the core reads a cell."""
-        return "binary" if self.threshold is None else f"above {float(self.threshold)!r}"
+        return _domain(self.threshold)
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         cells = _sparse(block)
@@ -131,7 +136,7 @@ class Bernoulli(Smoothed):
         known = np.broadcast_to(total > 0, yes.shape)
         np.divide(yes + smoothing, total, out=share, where=known)
         np.divide(no + smoothing, total, out=other, where=known)
-        return BernoulliDensity(np.where(seen, share, np.nan), np.where(seen, other, np.nan), self.domain)
+        return BernoulliDensity(np.where(seen, share, np.nan), np.where(seen, other, np.nan), self.threshold)
 
 
 def _sparse_log_odds(cells: SparseRows, values: Any, logs: Array, one: Codes, other: Codes) -> Any:
@@ -213,7 +218,7 @@ class BernoulliDensity(Density):
 
     yes: Array
     no: Array
-    domain: str = "binary"
+    threshold: float | None = None
 
     @property
     def classes(self) -> int:
@@ -232,24 +237,23 @@ class BernoulliDensity(Density):
         return np.where(np.isnan(logs[0]), 0.0, logs[0]), np.where(np.isnan(logs[1]), 0.0, logs[1])
 
     @cached_property
-    def _sparse_scores(self) -> tuple[Array, Array]:
-        """What a row of zeros scores, and what each 1 adds (columns × classes)."""
+    def _sparse_scores(self) -> tuple[Array, Array, Array]:
+        """What a row of zeros scores, what each 1 adds, and what each missing cell (both columns × classes)."""
         no, yes = (np.maximum(log, _LOG_SMALLEST) for log in self._logs)
-        return no.sum(axis=1), np.ascontiguousarray((yes - no).T)
+        return no.sum(axis=1), np.ascontiguousarray((yes - no).T), np.ascontiguousarray(-no.T)
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row."""
         cells = _sparse(block)
         if cells is not None:
-            zeros, ones = self._sparse_scores
+            zeros, ones, missing = self._sparse_scores
             out += zeros
-            native.score_sparse(cells.starts, cells.indices, cells.values, self.domain, ones, out)
+            native.score_sparse(cells.starts, cells.indices, cells.values, _domain(self.threshold), ones, out)
             holes = _holes(cells)
             if holes is not None:
-                log_no = np.ascontiguousarray(np.maximum(self._logs[0], _LOG_SMALLEST).T)
-                native.score_sparse(holes.starts, holes.indices, holes.values, "binary", -log_no, out)
+                native.score_sparse(holes.starts, holes.indices, holes.values, "binary", missing, out)
         else:
-            native.score_binary(block.dense(), block.columns, self.domain, *self._logs, out)
+            native.score_binary(block.dense(), block.columns, _domain(self.threshold), *self._logs, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -258,26 +262,25 @@ class BernoulliDensity(Density):
 
     def column(self, j: int) -> "BernoulliDensity":
         """Return the density of one column."""
-        return BernoulliDensity(self.yes[:, [j]], self.no[:, [j]], self.domain)
+        return BernoulliDensity(self.yes[:, [j]], self.no[:, [j]], self.threshold)
 
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
         """Return what every cell says; of sparse rows only the 1s are told one by one, the 0s altogether."""
         cells = _sparse(block)
         if cells is None:
             return super().log_odds(block, one, other)
-        zeros, ones = self._sparse_scores
-        read = cells.values > float(self.domain.split()[1]) if self.domain != "binary" else cells.values == 1
+        zeros, ones, missing = self._sparse_scores
+        read = cells.values == 1 if self.threshold is None else cells.values > self.threshold
         odds = _sparse_log_odds(cells, read, ones.T, one, other)
         rest = zeros[one] - zeros[other]
         holes = _holes(cells)
         if holes is not None:
-            log_no = np.maximum(self._logs[0], _LOG_SMALLEST)
-            rest = rest - _sparse_log_odds(holes, holes.values, log_no, one, other).sum(axis=1)
+            rest = rest + _sparse_log_odds(holes, holes.values, missing.T, one, other).sum(axis=1)
         return odds, rest
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = log p(1)/p(0) and θ₀ = Σ log p(0), unless cells are compared with a threshold."""
-        if self.domain != "binary":
+        if self.threshold is not None:
             return None
         no, yes = self._logs
         return LinearForm(subtract_logs(yes, no), no.sum(axis=1))
