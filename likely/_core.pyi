@@ -58,6 +58,7 @@ def score_full(
     whitener: _Floats,
     covariance: _Floats,
     constant: _Floats,
+    compared: bool,
     out: _Floats,
 ) -> None: ...
 def score_categories(

@@ -91,13 +91,16 @@ class Joint:
         """Return p(y | x) for every row and class, or its logarithm."""
         out = np.empty((table.rows, len(self.classes)))
         for tile, scores in self._tiles(table, out):
-            self._score(tile, scores)
+            self._score(tile, scores, compared=True)
             native.posterior_in_place(scores, self.log_weights, log)
         return out
 
     def likeliest(self, table: Table) -> NDArray[np.int64]:
         """Return the place of the likeliest class of every row."""
-        found = [native.likeliest(self._score(tile, scores), self.log_weights) for tile, scores in self._tiles(table)]
+        found = [
+            native.likeliest(self._score(tile, scores, compared=True), self.log_weights)
+            for tile, scores in self._tiles(table)
+        ]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def log_density(self, table: Table) -> Array:
@@ -178,12 +181,13 @@ class Joint:
             tile = table.between(first, first + step)
             yield tile, out[first : first + step] if place is None else place[: tile.rows]  # type: ignore[index]
 
-    def _score(self, table: Table, out: Array) -> Array:
-        """Fill ``out`` with log p(x, y)."""
+    def _score(self, table: Table, out: Array, *, compared: bool = False) -> Array:
+        """Fill ``out`` with log p(x, y); if classes are only compared, up to a term that they share."""
         out[:] = self.log_weights
         for part, density in zip(self.parts, self.densities, strict=True):
             with readable_errors(table, part.family.expects):
-                density.add_log_density(Block(table, part.columns), out)
+                add = density.add_scores if compared else density.add_log_density
+                add(Block(table, part.columns), out)
         return out
 
     def _log_odds_of(self, i: int, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Any, Array]:

@@ -229,11 +229,15 @@ def test_score_full(x, columns, tied, holes):
     factor = np.tril(rng.normal(size=(1 if tied else CLASSES, d, d))) + 3 * np.eye(d)
     covariance = factor @ np.swapaxes(factor, 1, 2)
     constant = -0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1] * np.ones(CLASSES)
-    out = np.full((400, CLASSES), 7.0)
-    native.score_full(x, columns, mean, np.tril(np.linalg.inv(factor)), covariance, constant, out)
+    out, compared = np.full((2, 400, CLASSES), 7.0)
+    parameters = mean, np.tril(np.linalg.inv(factor)), covariance, constant
+    native.score_full(x, columns, *parameters, False, out)
     for c in range(CLASSES):
         want = [oracle._marginal(row, mean[c], covariance[0 if tied else c]) for row in values]
         np.testing.assert_allclose(out[:, c], 7.0 + np.array(want), rtol=1e-12, atol=1e-11)
+    native.score_full(x, columns, *parameters, True, compared)
+    differences = [scores - scores[:, :1] for scores in (compared, out)]
+    np.testing.assert_allclose(*differences, rtol=1e-12, atol=1e-10)
 
 
 @every_choice_of_columns

@@ -324,6 +324,7 @@ fn score_full<'py>(
     whitener: PyReadonlyArrayDyn<'py, f64>,
     covariance: PyReadonlyArrayDyn<'py, f64>,
     constant: PyReadonlyArray1<'py, f64>,
+    compared: bool,
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
     let source = make_source(&x, columns, "real")?;
@@ -344,7 +345,7 @@ fn score_full<'py>(
         (full.constant.len(), k),
     ])?;
     let out = scores(&mut out, source.rows(), k)?;
-    py.detach(|| whitened::score(&source, &full, out)).map_err(bad_cell)
+    py.detach(|| whitened::score(&source, &full, compared, out)).map_err(bad_cell)
 }
 
 /// Adds log probabilities of categories (categories × classes) to `out`; a value that is no category adds nothing.

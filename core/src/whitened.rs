@@ -40,28 +40,34 @@ impl Full<'_> {
     }
 }
 
-/// The rows of W in blocks of [`HIGH`], column after column up to the diagonal: read straight through by the kernel.
+/// Where each block of [`HIGH`] lines of W ends. Lines that fill up a block lie before the first, the shortest.
+fn ends(width: usize) -> impl Iterator<Item = usize> {
+    let blocks = width.div_ceil(HIGH);
+    (0..blocks).map(move |block| width - (blocks - 1 - block) * HIGH)
+}
+
+/// The lines of W in blocks, column after column up to the diagonal: read straight through by the kernel.
 fn pack(whitener: &[f64], width: usize) -> Vec<f64> {
     let mut packed = vec![];
-    for i in (0..width).step_by(HIGH) {
-        for j in 0..(i + HIGH).min(width) {
-            packed.extend((i..i + HIGH).map(|i| if i < width { whitener[i * width + j] } else { 0.0 }));
+    for end in ends(width) {
+        for j in 0..end {
+            packed.extend((0..HIGH).map(|h| if end + h < HIGH { 0.0 } else { whitener[(end + h - HIGH) * width + j] }));
         }
     }
     packed
 }
 
-/// Hands out W t of a group of rows, [`HIGH`] lines at a time; `t` holds the columns, each [`GROUP`] long.
+/// Hands out M t of a group of rows, [`HIGH`] lines of a packed matrix M at a time, each with that many columns; `t`
+/// holds the columns of the rows, each [`GROUP`] long.
 #[inline(always)]
-fn whiten<const FUSED: bool>(
+fn multiply<const FUSED: bool>(
     packed: &[f64],
+    columns: impl Iterator<Item = usize>,
     t: &[f64],
-    width: usize,
     mut take: impl FnMut(usize, &[[f64; GROUP]; HIGH]),
 ) {
     let mut at = 0;
-    for i in (0..width).step_by(HIGH) {
-        let columns = (i + HIGH).min(width);
+    for (block, columns) in columns.enumerate() {
         let w = &packed[at..at + columns * HIGH];
         at += columns * HIGH;
         let mut z = [[0.0; GROUP]; HIGH];
@@ -74,7 +80,7 @@ fn whiten<const FUSED: bool>(
                 }
             }
         }
-        take(i, &z);
+        take(block, &z);
     }
 }
 
@@ -98,7 +104,7 @@ fn score_tile<const FUSED: bool>(tile: &[f64], full: &Full, packed: &[Vec<f64>],
         for first in (0..rows).step_by(GROUP) {
             centre(tile, first, &full.mean[c * width..(c + 1) * width], t);
             let mut squares = [0.0; GROUP];
-            whiten::<FUSED>(packed, t, width, |_, z| {
+            multiply::<FUSED>(packed, ends(width), t, |_, z| {
                 for z in z {
                     for r in 0..GROUP {
                         squares[r] = fma::<FUSED>(z[r], z[r], squares[r]);
@@ -118,6 +124,9 @@ struct Shared {
     origin: Vec<f64>,
     /// blocks of [`HIGH`] columns × classes: the order in which they are compared
     mean: Vec<[f64; HIGH]>,
+    /// Of the linear form of each class about the origin, θ·(x − o) + offset, θ in packed lines, and its offset.
+    theta: Vec<f64>,
+    offset: Vec<f64>,
 }
 
 /// Whitened means further apart than this are not compared that way: the difference of two large numbers loses digits.
@@ -135,14 +144,23 @@ impl Shared {
                 *o += (mean - first) / k as f64;
             }
         }
-        let mut mean = vec![[0.0; HIGH]; width.div_ceil(HIGH) * k];
+        let blocks = width.div_ceil(HIGH);
+        let before = blocks * HIGH - width;
+        let mut mean = vec![[0.0; HIGH]; blocks * k];
+        let mut theta = vec![0.0; k.div_ceil(HIGH) * HIGH * width];
+        let mut offset = full.constant.to_vec();
         for (c, class_mean) in full.mean.chunks_exact(width).enumerate() {
             for (i, w) in full.whitener.chunks_exact(width).enumerate() {
                 let apart = class_mean.iter().zip(&origin).map(|(mean, o)| mean - o);
-                mean[i / HIGH * k + c][i % HIGH] = w.iter().zip(apart).map(|(w, t)| w * t).sum();
+                let z: f64 = w.iter().zip(apart).map(|(w, t)| w * t).sum();
+                mean[(i + before) / HIGH * k + c][(i + before) % HIGH] = z;
+                offset[c] -= 0.5 * z * z;
+                for (j, w) in w.iter().enumerate() {
+                    theta[(c / HIGH * width + j) * HIGH + c % HIGH] += w * z;
+                }
             }
         }
-        mean.iter().flatten().all(|m| m.abs() < NEAR).then_some(Self { origin, mean })
+        mean.iter().flatten().all(|m| m.abs() < NEAR).then_some(Self { origin, mean, theta, offset })
     }
 }
 
@@ -162,8 +180,8 @@ fn score_shared_tile<const FUSED: bool>(
         centre(tile, first, &shared.origin, t);
         // The scores of all classes grow with each whitened line: so no whitened row needs to be kept.
         let mut squares = vec![[0.0; GROUP]; k];
-        whiten::<FUSED>(packed, t, width, |i, z| {
-            let means = &shared.mean[i / HIGH * k..];
+        multiply::<FUSED>(packed, ends(width), t, |block, z| {
+            let means = &shared.mean[block * k..];
             for (squares, mean) in squares.iter_mut().zip(means) {
                 let mut sums = *squares;
                 for h in 0..HIGH {
@@ -183,10 +201,30 @@ fn score_shared_tile<const FUSED: bool>(
     }
 }
 
-pub fn score(source: &Source, full: &Full, out: &mut [f64]) -> Result<(), BadCell> {
+/// Like [`score_shared_tile`], up to a term that is the same for every class of a row.
+#[inline(always)]
+fn compare_tile<const FUSED: bool>(tile: &[f64], full: &Full, shared: &Shared, t: &mut [f64], out: &mut [f64]) {
+    let (k, width) = (full.classes, full.width);
+    let rows = out.len() / k;
+    let mut scores = vec![[[0.0; GROUP]; HIGH]; k.div_ceil(HIGH)];
+    for first in (0..rows).step_by(GROUP) {
+        centre(tile, first, &shared.origin, t);
+        let columns = std::iter::repeat_n(width, scores.len());
+        multiply::<FUSED>(&shared.theta, columns, t, |block, z| scores[block] = *z);
+        for (r, out) in out.chunks_exact_mut(k).skip(first).take(GROUP).enumerate() {
+            for ((out, offset), score) in out.iter_mut().zip(&shared.offset).zip(scores.iter().flatten()) {
+                *out += offset + score[r];
+            }
+        }
+    }
+}
+
+/// Adds the log density of every row in every class to `out` (rows × classes); to be `compared` between classes, it
+/// is enough up to a term that is the same in all classes of a row.
+pub fn score(source: &Source, full: &Full, compared: bool, out: &mut [f64]) -> Result<(), BadCell> {
     let (rows, k, width) = (source.rows(), full.classes, full.width);
     let packed: Vec<Vec<f64>> = full.whitener.chunks_exact((width * width).max(1)).map(|w| pack(w, width)).collect();
-    let steps = rows * k * width * width;
+    let steps = rows * k * width * if compared && full.tied() { 1 } else { width };
     let shared = Shared::new(full);
     // Rows with holes are left for later; each is noted by the piece that met it.
     let holes = Mutex::new(vec![]);
@@ -209,6 +247,7 @@ pub fn score(source: &Source, full: &Full, out: &mut [f64]) -> Result<(), BadCel
                 }
             }
             match &shared {
+                Some(shared) if compared => dispatch!(compare_tile(&tile, full, shared, &mut t, out)),
                 Some(shared) => dispatch!(score_shared_tile(&tile, full, shared, &packed[0], &mut t, out)),
                 None => dispatch!(score_tile(&tile, full, &packed, &mut t, out)),
             }
@@ -312,9 +351,15 @@ mod tests {
         let (twice, both) = ([covariance, covariance].concat(), [whitener, whitener].concat());
         let each = Full { whitener: &both, covariance: &twice, ..tied };
         let (mut one, mut other) = (vec![0.0; 6], vec![0.0; 6]);
-        super::score(&source(&x), &tied, &mut one).unwrap();
-        super::score(&source(&x), &each, &mut other).unwrap();
+        super::score(&source(&x), &tied, false, &mut one).unwrap();
+        super::score(&source(&x), &each, false, &mut other).unwrap();
         assert!(one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-14), "{one:?} {other:?}");
+        let mut compared = vec![0.0; 6];
+        super::score(&source(&x), &tied, true, &mut compared).unwrap();
+        for (scores, compared) in one.chunks(2).zip(compared.chunks(2)) {
+            let (odds, compared) = (scores[1] - scores[0], compared[1] - compared[0]);
+            assert!((odds - compared).abs() < 1e-14, "{odds} {compared}");
+        }
     }
 
     #[test]
@@ -333,7 +378,7 @@ mod tests {
             width: 3,
         };
         let mut out = vec![0.0; 3];
-        super::score(&source(&x), &full, &mut out).unwrap();
+        super::score(&source(&x), &full, false, &mut out).unwrap();
         // columns 0 and 2 are independent with variances 1 and 2
         let marginal = -0.5 * (1.0 + 4.0 / 2.0) - 0.5 * 2f64.ln() - std::f64::consts::TAU.ln();
         assert!((out[0] - marginal).abs() < 1e-14);

@@ -37,6 +37,10 @@ class Density(ABC):
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add log p(x | class) of every row to ``out`` (rows × classes); a missing cell adds nothing."""
 
+    def add_scores(self, block: Block, out: Array) -> None:
+        """Add log p(x | class), up to a term that is the same in all classes of a row: enough to compare them."""
+        self.add_log_density(block, out)
+
     @abstractmethod
     def sample(self, codes: Codes, generator: np.random.Generator) -> Any:
         """Draw a row of each of the given classes."""

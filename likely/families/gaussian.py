@@ -244,7 +244,15 @@ class FullGaussian(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row, or of the cells of it that are there."""
-        native.score_full(block.dense(), block.columns, self.mean, self.whitener, self.covariance, self.constant, out)
+        self._score(block, False, out)
+
+    def add_scores(self, block: Block, out: Array) -> None:
+        """Add the log density up to a term that classes share: if they share a covariance, a linear function."""
+        self._score(block, True, out)
+
+    def _score(self, block: Block, compared: bool, out: Array) -> None:
+        parameters = self.mean, self.whitener, self.covariance, self.constant
+        native.score_full(block.dense(), block.columns, *parameters, compared, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
