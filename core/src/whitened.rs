@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 const GROUP: usize = 8;
 /// Columns of the whitened row computed together.
 const HIGH: usize = 6;
-/// Rows a thread loads at a time, and takes at a time.
-const TILE: usize = 6 * GROUP;
-const PIECE: usize = 8 * TILE;
+/// Rows a thread loads at a time (with a whitener they should stay in its first cache), and takes at a time.
+const TILE: usize = 4 * GROUP;
+const PIECE: usize = 12 * TILE;
 
 /// One covariance for every class, or one for all.
 pub struct Full<'a> {
