@@ -48,6 +48,10 @@ class GenerativeClassifier(Estimator):
     def _parts(self, table: Table) -> tuple[Part, ...]:
         """Return the family of every block of columns."""
 
+    def _given_priors(self) -> Any:
+        """Return the class weights that were given, in any form that ``read_priors`` takes."""
+        return self.priors
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all that was learned before.
 
@@ -131,7 +135,7 @@ class GenerativeClassifier(Estimator):
     def _learned(self, table: Table, y: Any, sample_weight: Any) -> Knowledge:
         assignment = read_assignment(y, sample_weight, table.rows)
         parts = self._parts(table)
-        return Knowledge(parts, collect(table, assignment, parts), table.columns, self.priors)
+        return Knowledge(parts, collect(table, assignment, parts), table.columns, self._given_priors())
 
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         self._keep_columns(table)

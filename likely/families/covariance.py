@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ Shrinkage = float | Literal["oas", "ledoit-wolf"]
 
 # A variance is at least this share of the column's variance within classes. Smaller ones are rounding, or a class whose
 # few values happen to agree; without a floor one such column would decide every question.
-_FLOOR = 1e-9
+FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,9 @@ class Structure(ABC):
     shrinkage: Shrinkage
     target: str | None
     unbiased: bool
+    added_variance: float
+    floor: float
+    pooling: Any
 
     targets: ClassVar[tuple[str, ...]]
 
@@ -36,14 +39,20 @@ class Structure(ABC):
         if isinstance(self.shrinkage, str):
             if self.shrinkage not in ("oas", "ledoit-wolf"):
                 raise ValueError(f"expected shrinkage 'oas', 'ledoit-wolf' or a number, got {self.shrinkage!r}")
-            if "diagonal" not in self.targets:
-                raise ValueError(f"expected a number as shrinkage of a diagonal covariance, got {self.shrinkage!r}")
+            if "diagonal" not in self.targets or self.target == "unit":
+                simple = "to the unit matrix" if self.target == "unit" else "of a diagonal covariance"
+                raise ValueError(f"expected a number as shrinkage {simple}, got {self.shrinkage!r}")
         elif not 0 <= self.shrinkage <= 1:
             raise ValueError(f"expected shrinkage between 0 and 1, got {self.shrinkage!r}")
         if not 0 <= self.tied <= 1:
             raise ValueError(f"expected tied=True, False or a number between 0 and 1, got {self.tied!r}")
         if self.target is not None and self.target not in self.targets:
             raise ValueError(f"expected a target among {self.targets}, got {self.target!r}")
+        for name in ("added_variance", "floor"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ValueError(f"expected {name} of 0 or more, got {getattr(self, name)!r}")
+        if self.pooling is not None and self.tied != 1:
+            raise ValueError(f"expected tied=True where covariances are pooled by weights, got tied={self.tied!r}")
 
     @property
     def needs_fourth_moments(self) -> bool:
@@ -54,20 +63,41 @@ class Structure(ABC):
         """Return the covariance of every class, or one for all if tied: variances, or matrices if full."""
         n = moments.n
         degrees = n - (n > 0) if self.unbiased else n
-        total = moments.pooled()
-        of_all = _divide(*self._simplified(total.scatter, total.n), np.zeros(()))
+        of_all = self._of_all(moments)
         within = _divide(*self._simplified(*_summed(moments.scatter, n)), np.zeros(()))
         parts = []
-        if self.tied < 1:
-            fourth = self._fourth(statistics, moments, pooled=False)
+        if self.tied < 1 or self.pooling is not None:
+            fourth = self._fourth(statistics, moments.mean)
             # A class of which nothing is known varies like all classes together.
             parts.append((1 - self.tied, self._shrunk(moments.scatter, degrees, n, of_all, fourth)))
-        if self.tied > 0:
-            fourth = self._fourth(statistics, moments, pooled=True)
+        if self.pooling is not None:
+            weights = n.max(axis=1) / n.max(axis=1).sum() if isinstance(self.pooling, str) else self.pooling
+            parts = [(1.0, np.einsum("c,c...->...", weights, parts[0][1])[None])]
+        elif self.tied > 0:
+            fourth = self._fourth(statistics, moments.mean, pooled=True)
             scatter, degrees, n = _summed(moments.scatter, degrees, n)
             parts.append((self.tied, self._shrunk(scatter, degrees, n, of_all, fourth)))
-        covariance = parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts)
-        return self._floored(np.asarray(covariance), within, of_all)
+        covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts))
+        variances = self._variances(covariance) + self.addition(moments)
+        return self._with_variances(
+            covariance, _at_least(variances, self.floor, self._variances(within), self._variances(of_all))
+        )
+
+    def addition(self, moments: Moments) -> float:
+        """Return what is added to every variance: a share of the largest of them over all rows."""
+        if self.added_variance == 0:
+            return 0.0
+        return self.added_variance * float(self._variances(self._of_all(moments)).max())
+
+    def total(self, moments: Moments, statistics: Statistics) -> Array:
+        """Return the covariance of all rows, whatever their class, shrunk as those of the classes are."""
+        total = moments.pooled()
+        fourth = self._fourth(statistics, np.broadcast_to(total.mean, moments.mean.shape), pooled=True)
+        return self._shrunk(total.scatter, total.n, total.n, np.zeros(()), fourth)
+
+    def _of_all(self, moments: Moments) -> Array:
+        total = moments.pooled()
+        return _divide(*self._simplified(total.scatter, total.n), np.zeros(()))
 
     def _shrunk(self, scatter: Array, degrees: Array, n: Array, of_all: Array, fourth: Array | None) -> Array:
         covariance = _divide(*self._simplified(scatter, degrees), of_all)
@@ -76,11 +106,11 @@ class Structure(ABC):
         target = self.target or self.targets[0]
         return self._towards(target, covariance, n.max(axis=1), fourth)
 
-    def _fourth(self, statistics: Statistics, moments: Moments, *, pooled: bool) -> Array | None:
+    def _fourth(self, statistics: Statistics, mean: Array, *, pooled: bool = False) -> Array | None:
         """Return Σ (x_i−μ_i)²(x_j−μ_j)² of every class."""
         if not self.needs_fourth_moments:
             return None
-        fourth = statistics.rebased(moments.mean).sums["quartic"]
+        fourth = statistics.rebased(mean).sums["quartic"]
         return fourth.sum(axis=0, keepdims=True) if pooled else fourth
 
     @abstractmethod
@@ -92,8 +122,12 @@ class Structure(ABC):
         """Shrink the covariance."""
 
     @abstractmethod
-    def _floored(self, covariance: Array, within: Array, of_all: Array) -> Array:
-        """Return the covariance with no variance below the floor."""
+    def _variances(self, covariance: Array) -> Array:
+        """Return the variances of the columns."""
+
+    @abstractmethod
+    def _with_variances(self, covariance: Array, variances: Array) -> Array:
+        """Return the covariance with other variances."""
 
 
 class Diagonal(Structure):
@@ -109,8 +143,11 @@ class Diagonal(Structure):
         average: Array = covariance.mean(axis=1, keepdims=True)
         return (1 - self.shrinkage) * covariance + self.shrinkage * average
 
-    def _floored(self, covariance: Array, within: Array, of_all: Array) -> Array:
-        return _at_least(covariance, within, of_all)
+    def _variances(self, covariance: Array) -> Array:
+        return covariance
+
+    def _with_variances(self, covariance: Array, variances: Array) -> Array:
+        return variances
 
 
 class Spherical(Diagonal):
@@ -127,20 +164,22 @@ class Spherical(Diagonal):
 class Full(Structure):
     """A covariance for every pair of columns."""
 
-    targets = ("diagonal", "spherical")
+    targets = ("diagonal", "spherical", "unit")
 
     def _simplified(self, scatter: Array, degrees: Array) -> tuple[Array, Array]:
         return scatter, degrees[:, :, None]
 
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         d = covariance.shape[1]
-        variances = np.einsum("cii->ci", covariance)
-        if target == "spherical":
-            scale = np.ones_like(variances)
-            aim = np.eye(d) * variances.mean(axis=1)[:, None, None]
-        else:
+        variances = self._variances(covariance)
+        scale = np.ones_like(variances)
+        if target == "diagonal":
             scale = np.sqrt(np.where(variances > 0, variances, 1.0))
             aim = np.eye(d) * variances[:, None, :]
+        elif target == "spherical":
+            aim = np.eye(d) * variances.mean(axis=1)[:, None, None]
+        else:
+            aim = np.broadcast_to(np.eye(d), covariance.shape)
         if isinstance(self.shrinkage, str):
             scaled = covariance / (scale[:, :, None] * scale[:, None, :])
             varying = np.maximum((variances > 0).sum(axis=1), 1)
@@ -153,10 +192,12 @@ class Full(Structure):
         share = share[:, None, None]
         return np.asarray((1 - share) * covariance + share * aim)
 
-    def _floored(self, covariance: Array, within: Array, of_all: Array) -> Array:
+    def _variances(self, covariance: Array) -> Array:
+        return np.asarray(np.einsum("cii->ci", covariance))
+
+    def _with_variances(self, covariance: Array, variances: Array) -> Array:
         covariance = covariance.copy()
-        diagonal = np.einsum("cii->ci", covariance)
-        diagonal[:] = _at_least(diagonal, *(np.einsum("cii->ci", scale) for scale in (within, of_all)))
+        self._variances(covariance)[:] = variances  # a view of the diagonal
         return covariance
 
 
@@ -175,14 +216,17 @@ def _summed(*arrays: Array) -> tuple[Array, ...]:
     return tuple(array.sum(axis=0, keepdims=True) for array in arrays)
 
 
-def _at_least(variance: Array, within: Array, of_all: Array) -> Array:
-    """Lift variances to the floor.
+def _at_least(variance: Array, floor: float, within: Array, of_all: Array) -> Array:
+    """Lift variances to the floor, if there is one.
 
     The scale of a column is its variance within classes; if it never varies there, its variance over all rows; and if
     it never varies at all it has no scale, and the variance 1 in every class.
     """
+    if floor == 0:
+        return variance
     scale = np.where(within > 0, within, of_all)
-    return np.where(scale > 0, np.maximum(variance, _FLOOR * scale), 1.0)
+    lifted = np.maximum(variance, floor * scale)
+    return np.where(lifted > 0, lifted, 1.0)
 
 
 def _oas(covariance: Array, n: Array, d: Array) -> Array:

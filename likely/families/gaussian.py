@@ -8,7 +8,7 @@ import numpy as np
 
 from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm, QuadraticForm, UnsolvableError, on_one_line
-from likely.families.covariance import STRUCTURES, Shrinkage, Structure
+from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
@@ -75,6 +75,13 @@ class Gaussian(Family):
         rows like those of all classes together that every class is imagined to have, or a ``GaussianPrior``
     unbiased
         divide by n − 1 instead of n
+    added_variance
+        a share of the largest variance of a column, over all rows, that is added to every variance
+    floor
+        the share of a column's variance within classes that a variance is lifted to if it is smaller
+    pooling
+        how the covariance of all classes is tied: None, by adding up their scatters; "shares" or one weight for each
+        class, by averaging their own covariances, each shrunk by itself, by their shares of the rows or those weights
     """
 
     covariance: str = "diagonal"
@@ -83,6 +90,9 @@ class Gaussian(Family):
     target: str | None = None
     pseudo_rows: float | GaussianPrior = 0.0
     unbiased: bool = False
+    added_variance: float = 0.0
+    floor: float = FLOOR
+    pooling: Any = None
     structure: Structure = field(init=False, repr=False, compare=False)
 
     name = "gaussian"
@@ -99,7 +109,15 @@ class Gaussian(Family):
                 "expected shrinkage='ledoit-wolf' or pseudo_rows, got both: it is estimated from rows that were seen; "
                 "use shrinkage='oas' or a number with imagined ones"
             )
-        structure = STRUCTURES[self.covariance](float(self.tied), self.shrinkage, self.target, self.unbiased)
+        structure = STRUCTURES[self.covariance](
+            float(self.tied),
+            self.shrinkage,
+            self.target,
+            self.unbiased,
+            self.added_variance,
+            self.floor,
+            self.pooling,
+        )
         object.__setattr__(self, "structure", structure)
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
@@ -317,6 +335,7 @@ class FullGaussian(Density):
 def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics) -> Array:
     """Return the Cholesky factor of a covariance, or say which columns make it singular."""
     deviation = np.sqrt(np.diagonal(covariance))
+    deviation = np.where(deviation > 0, deviation, 1.0)
     correlation = covariance / np.outer(deviation, deviation)
     try:
         factor = np.linalg.cholesky(correlation)
