@@ -70,8 +70,7 @@ class Joint:
                 densities.append(part.family.solve(block))
             except UnsolvableError as error:
                 numbers = error.columns if part.columns is None else [part.columns[j] for j in error.columns]
-                message = f"{error.before}{columns.listed(numbers)}{error.after}"
-                raise np.linalg.LinAlgError(message) from None
+                raise error.naming(columns.listed(numbers)) from None
         return cls(statistics.classes, weights, parts, tuple(densities), columns.width)
 
     @cached_property
@@ -165,10 +164,10 @@ class Joint:
 
     def _must_be_density(self, question: str) -> None:
         for part, density in zip(self.parts, self.densities, strict=True):
-            if not density.is_density:
+            if density.no_density is not None:
                 raise ValueError(
                     f"expected families with a density for {question}, got {part.family.name!r}, which only compares "
-                    "classes: use 'multinomial'"
+                    f"classes here: {density.no_density}"
                 )
 
     def _tiles(self, table: Table, out: Array | None = None) -> Iterator[tuple[Table, Array]]:

@@ -54,10 +54,11 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns, with the names of the columns if they have any."""
+    """Rows and columns, with the names of the columns if they have any, and of who reads them, for messages."""
 
     cells: NDArray[Any] | SparseRows
     names: tuple[str, ...] | None = None
+    reader: str | None = None
 
     @property
     def rows(self) -> int:
@@ -75,7 +76,7 @@ class Table:
             return self
         cells = self.cells
         part = cells.between(first, min(last, self.rows)) if isinstance(cells, SparseRows) else cells[first:last]
-        return type(self)(part, self.names)
+        return type(self)(part, self.names, self.reader)
 
 
 class Block(NamedTuple):
@@ -113,7 +114,7 @@ class Block(NamedTuple):
 
 
 def read_table(data: Any) -> Table:
-    """Read anything that has rows and columns of numbers.
+    """Read anything that has rows and columns of numbers; what is read already stays as it is.
 
     >>> read_table([[1, 2], [3, None]]).cells
     array([[ 1.,  2.],
@@ -121,6 +122,8 @@ def read_table(data: Any) -> Table:
     """
     if type(data) is np.ndarray and data.dtype.char in _READ_AS_THEY_ARE and data.ndim == 2:
         table = Table(data if data.flags.aligned and data.dtype.isnative else data.astype(data.dtype.newbyteorder("=")))
+    elif isinstance(data, Table):
+        table = data
     elif hasattr(data, "tocsr"):
         table = Table(_read_sparse(data))
     else:

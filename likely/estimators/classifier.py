@@ -27,6 +27,8 @@ class Knowledge:
         self.columns = columns
         self.priors = priors
         self.given_weights = read_priors(priors, statistics.classes, statistics.weights.sums["weight"])
+        self.derived: dict[str, Any] = {}
+        """What else was found from it, kept by name."""
 
     @cached_property
     def joint(self) -> Joint:
@@ -66,7 +68,7 @@ class GenerativeClassifier(Estimator):
         """
         table = self._read_first(X)
         knowledge = self._learned(table, y, sample_weight)
-        knowledge.joint  # noqa: B018  solved now, so that what cannot be solved is said now
+        self._solve_now(table, knowledge)
         self._keep(table, knowledge)
         return self
 
@@ -75,24 +77,15 @@ class GenerativeClassifier(Estimator):
 
         ``classes`` may name labels that will come later; labels not named are learned when they come.
         """
-        first = not hasattr(self, "_knowledge")
-        table = self._read_first(X) if first else self._read_next(X)
-        if first:
-            knowledge = self._learned(table, y, sample_weight)
-        else:
-            known = self._knowledge
-            more = collect(table, read_assignment(y, sample_weight, table.rows), known.parts)
-            knowledge = known.with_statistics(known.statistics + more)
-        if classes is not None:
-            labels = _read_classes(classes)
-            unknown = np.setdiff1d(knowledge.statistics.classes, labels)
-            if first and len(unknown):
-                raise ValueError(f"expected labels among classes={labels.tolist()}, got {unknown[0].item()!r} in y")
-            knowledge = knowledge.with_statistics(knowledge.statistics.with_classes(labels))
-        if first:
-            self._keep(table, knowledge)
-        else:
-            self._replace(knowledge)
+        labels = None if classes is None else _read_classes(classes)
+        if not hasattr(self, "_knowledge"):
+            table = self._read_first(X)
+            self._keep(table, self._learned(table, y, sample_weight, labels))
+            return self
+        known = self._knowledge
+        table = self._read_next(X)
+        statistics = known.statistics + collect(table, read_assignment(y, sample_weight, table.rows), known.parts)
+        self._replace(known.with_statistics(statistics if labels is None else statistics.with_classes(labels)))
         return self
 
     def merge(self, *others: Self) -> Self:
@@ -132,10 +125,20 @@ class GenerativeClassifier(Estimator):
         self._replace(knowledge.with_statistics(statistics))
         return self
 
-    def _learned(self, table: Table, y: Any, sample_weight: Any) -> Knowledge:
+    def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
         assignment = read_assignment(y, sample_weight, table.rows)
         parts = self._parts(table)
-        return Knowledge(parts, collect(table, assignment, parts), table.columns, self._given_priors())
+        statistics = collect(table, assignment, parts)
+        if classes is not None:
+            unknown = np.setdiff1d(statistics.classes, classes)
+            if len(unknown):
+                raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown[0].item()!r} in y")
+            statistics = statistics.with_classes(classes)
+        return Knowledge(parts, statistics, table.columns, self._given_priors())
+
+    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
+        """Solve what ``fit`` has learned, so that what cannot be solved is said at once."""
+        knowledge.joint  # noqa: B018
 
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         self._keep_columns(table)
@@ -163,7 +166,7 @@ class GenerativeClassifier(Estimator):
     @property
     def priors_(self) -> Array:
         """p(y), one for each class."""
-        return self.joint_.weights
+        return self._known().joint.weights
 
     def predict(self, X: Any) -> Labels:
         """Return the likeliest class of each row."""
@@ -252,13 +255,15 @@ class GenerativeClassifier(Estimator):
 
 
 def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
-    """Return given class weights in the order of the classes: from a sequence, a dict, or ``"uniform"``.
+    """Return given class weights in the order of the classes: from a sequence, a dict, a function, or ``"uniform"``.
 
-    Uniform are the classes that have rows: of others nothing is known.
+    A function is given the classes. Uniform are the classes that have rows: of others nothing is known.
     """
     if priors is None:
         return None
     k = len(classes)
+    if callable(priors):
+        priors = priors(classes)
     if isinstance(priors, str):
         if priors != "uniform":
             raise ValueError(f"expected priors='uniform', one number for each class, or a dict, got {priors!r}")

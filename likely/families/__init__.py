@@ -10,7 +10,7 @@ from likely.families.base import (
     readable_errors,
     subtract_logs,
 )
-from likely.families.categorical import Categorical
+from likely.families.categorical import Categorical, Numbered
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.positive import Exponential, Gamma, Poisson
 from likely.families.words import Bernoulli, Complement, Multinomial
@@ -34,6 +34,7 @@ __all__ = [
     "LinearForm",
     "LogNormal",
     "Multinomial",
+    "Numbered",
     "Poisson",
     "QuadraticForm",
     "UnsolvableError",

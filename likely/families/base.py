@@ -61,9 +61,9 @@ class Density(ABC):
         return odds, np.zeros(len(rows))
 
     @property
-    def is_density(self) -> bool:
-        """Whether the scores are logarithms of probabilities, rather than of something to be compared only."""
-        return True
+    def no_density(self) -> str | None:
+        """None if the scores are logarithms of densities; else, as they only compare classes, what to do instead."""
+        return None
 
     @property
     @abstractmethod
@@ -103,11 +103,20 @@ class Family(ABC):
 
 
 class UnsolvableError(np.linalg.LinAlgError):
-    """Statistics that no parameters fit: the numbers of the columns to blame, and what to say before and after them."""
+    """Statistics that no parameters fit: the numbers of the columns to blame, and what to say before and after them.
 
-    def __init__(self, columns: list[int], before: str, after: str):
+    ``label`` is the class to blame, or None if it is all of them.
+    """
+
+    def __init__(self, columns: list[int], before: str, after: str, label: Any = None):
         super().__init__(before, after)
-        self.columns, self.before, self.after = columns, before, after
+        self.columns, self.before, self.after, self.label = columns, before, after, label
+
+    def naming(self, columns: str) -> "UnsolvableError":
+        """Return the error as a sentence that names the columns."""
+        named = UnsolvableError(self.columns, self.before, self.after, self.label)
+        named.args = (f"{self.before}{columns}{self.after}",)
+        return named
 
 
 @contextmanager
@@ -118,9 +127,9 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
     except BadCellError as error:
         row, column, value = error.args
         # The core's exception names a place; the sentence below says it all, so its traceback is left out.
-        raise ValueError(
-            f"expected {expects}, got {value:g} in row {row} of {table.columns.listed([column])}: {_remedy(value)}"
-        ) from None
+        negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
+        where = f"row {row} of {table.columns.listed([column])}"
+        raise ValueError(f"{negative}expected {expects}, got {value:g} in {where}: {_remedy(value)}") from None
 
 
 def _remedy(value: float) -> str:

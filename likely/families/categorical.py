@@ -71,6 +71,39 @@ class Categorical(Smoothed):
         return CategoricalDensity(labels["value"].copy(), starts.astype(np.int64), shares)
 
 
+@dataclass(frozen=True)
+class Numbered(Categorical):
+    """Columns of categories numbered 0, 1, 2, … up to the largest that was seen: those below it may come, too.
+
+    ``least`` is the number of categories that a column has at least: one number, or one for each column.
+    """
+
+    least: Any = 0
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return the shares of the categories, also of those that were never seen."""
+        return super().solve(self.completed(statistics))
+
+    def completed(self, statistics: Statistics) -> Statistics:
+        """Return the statistics with all categories of every column, from 0 to the largest that has any weight."""
+        counts, labels = statistics.sums["count"], statistics.labels["category"]
+        seen = counts.any(axis=0)
+        if not seen.all():
+            counts, labels = counts[:, seen], labels[seen]
+        columns, values = labels["column"], labels["value"].astype(np.int64)
+        sizes = np.zeros(len(statistics.sums["columns"]), dtype=np.int64)
+        sizes[columns] = values + 1  # the last of a column is its largest: labels are sorted
+        np.maximum(sizes, self.least, out=sizes)
+        starts = np.cumsum(sizes) - sizes
+        complete = np.empty(sizes.sum(), dtype=_CATEGORY)
+        complete["column"] = np.repeat(np.arange(len(sizes)), sizes)
+        complete["value"] = np.arange(len(complete)) - np.repeat(starts, sizes)
+        wider = np.zeros((len(counts), len(complete)))
+        wider[:, starts[columns] + values] = counts
+        sums, names = {**statistics.sums, "count": wider}, {**statistics.labels, "category": complete}
+        return Statistics(sums, statistics.axes, names)
+
+
 def _shares(smoothed: Array) -> Array:
     """Divide by the total of each class. A class of which nothing is known has the shares of all classes."""
     of_all = smoothed.sum(axis=0)

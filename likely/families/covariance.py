@@ -91,12 +91,12 @@ class Structure(ABC):
 
     def total(self, moments: Moments, statistics: Statistics) -> Array:
         """Return the covariance of all rows, whatever their class, shrunk as those of the classes are."""
-        total = moments.pooled()
+        total = moments.pooled
         fourth = self._fourth(statistics, np.broadcast_to(total.mean, moments.mean.shape), pooled=True)
         return self._shrunk(total.scatter, total.n, total.n, np.zeros(()), fourth)
 
     def _of_all(self, moments: Moments) -> Array:
-        total = moments.pooled()
+        total = moments.pooled
         return _divide(*self._simplified(total.scatter, total.n), np.zeros(()))
 
     def _shrunk(self, scatter: Array, degrees: Array, n: Array, of_all: Array, fourth: Array | None) -> Array:
@@ -205,6 +205,8 @@ STRUCTURES: dict[str, type[Structure]] = {"spherical": Spherical, "diagonal": Di
 
 
 def _divide(scatter: Array, degrees: Array, otherwise: Array) -> Array:
+    if degrees.all():
+        return scatter / degrees
     known = np.broadcast_to(degrees > 0, scatter.shape)
     out = np.broadcast_to(otherwise, scatter.shape).copy()
     np.divide(scatter, degrees, out=out, where=known)

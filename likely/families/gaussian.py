@@ -1,21 +1,23 @@
 """Gaussians: spherical, diagonal or full, by class or tied, and the log-normal, a Gaussian of the logarithm."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely import native
-from likely.families.base import Codes, Density, Family, LinearForm, QuadraticForm, UnsolvableError, on_one_line
+from likely.families.base import Density, Family, UnsolvableError, on_one_line
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
+from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
-_LOG_2PI = float(np.log(2 * np.pi))
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
 _COLLINEAR = 1e-12
+# The variance of a direction that is left out, where a number is needed for it, in units of the largest.
+_NEXT_TO_FLAT = 1e6
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,36 @@ class GaussianPrior:
 
 
 @dataclass(frozen=True)
+class FlatDirections:
+    """Directions in which a standard deviation is at most ``tolerance`` count as without variance, and are left out.
+
+    Standard deviations are those of ``standardised`` columns, or compared with the largest one.
+    """
+
+    tolerance: float
+    standardised: bool = True
+
+    def left(self, covariance: Array) -> Array:
+        """Return D, columns × rank, with DDᵀ the precision in the directions that are left."""
+        scale, values, vectors, kept = self._axes(covariance)
+        return vectors[:, kept] / scale[:, None] / np.sqrt(values[kept])
+
+    def filled(self, covariance: Array) -> Array:
+        """Return the covariance with a very large variance in the directions left out: next to flat."""
+        scale, values, vectors, kept = self._axes(covariance)
+        values = np.where(kept, values, _NEXT_TO_FLAT * max(values.max(), 1.0))
+        return (vectors * values) @ vectors.T * np.outer(scale, scale)
+
+    def _axes(self, covariance: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+        deviation = np.sqrt(np.diagonal(covariance))
+        scale = np.where(deviation > 0, deviation, 1.0) if self.standardised else np.ones_like(deviation)
+        values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+        least = self.tolerance if self.standardised else self.tolerance * np.sqrt(max(values.max(), 0.0))
+        kept = np.sqrt(np.maximum(values, 0.0)) > least
+        return scale, values, vectors, kept
+
+
+@dataclass(frozen=True)
 class Gaussian(Family):
     """A Gaussian in every class.
 
@@ -79,6 +111,8 @@ class Gaussian(Family):
         a share of the largest variance of a column, over all rows, that is added to every variance
     floor
         the share of a column's variance within classes that a variance is lifted to if it is smaller
+    flat
+        what to do if a tied full covariance is not of full rank: None, to refuse it; or which directions to leave out
     pooling
         how the covariance of all classes is tied: None, by adding up their scatters; "shares" or one weight for each
         class, by averaging their own covariances, each shrunk by itself, by their shares of the rows or those weights
@@ -93,6 +127,7 @@ class Gaussian(Family):
     added_variance: float = 0.0
     floor: float = FLOOR
     pooling: Any = None
+    flat: FlatDirections | None = None
     structure: Structure = field(init=False, repr=False, compare=False)
 
     name = "gaussian"
@@ -137,10 +172,19 @@ class Gaussian(Family):
         axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in sums.items()}
         return Statistics(sums, axes, {"class": classes}, arrays[0])
 
+    def covariances(self, statistics: Statistics) -> Array:
+        """Return the covariance of every class, or one for all, of the rows that were seen."""
+        return self.structure.covariances(Moments.of(statistics), statistics)
+
+    def total(self, statistics: Statistics) -> Array:
+        """Return the covariance of all rows, whatever their class."""
+        total: Array = self.structure.total(Moments.of(statistics), statistics)[0]
+        return total
+
     def solve(self, statistics: Statistics) -> Density:
         """Return a Gaussian density for every class."""
         moments = Moments.of(statistics)
-        pooled = moments.pooled()
+        pooled = moments.pooled
         if isinstance(self.pseudo_rows, GaussianPrior):
             moments = moments.with_imagined(self.pseudo_rows.moments(moments))
         elif self.pseudo_rows > 0:
@@ -148,9 +192,12 @@ class Gaussian(Family):
         moments = moments.filled(pooled)
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
-            tied = len(covariances) < len(moments.n)
-            factors = [_factor(matrix, i, tied, statistics) for i, matrix in enumerate(covariances)]
-            return FullGaussian(moments.mean, covariances, np.stack(factors))
+            if self.flat is not None:
+                directions = self.flat.left(covariances[0])
+                if directions.shape[1] < len(directions):
+                    filled = self.flat.filled(covariances[0])[None]
+                    return FlatGaussian(moments.mean, filled, np.asarray(np.linalg.cholesky(filled)), directions)
+            return FullGaussian(moments.mean, covariances, _factors(covariances, statistics))
         seen = moments.n.sum(axis=0) > 0
         mean = np.where(seen, moments.mean, np.nan)
         variance = np.where(seen, np.broadcast_to(covariances, mean.shape), np.nan)
@@ -171,187 +218,28 @@ class LogNormal(Gaussian):
             raise ValueError("expected a diagonal covariance of log-normal columns, got 'full': take logarithms first")
 
 
-@dataclass(frozen=True, eq=False)
-class DiagonalGaussian(Density):
-    """Independent Gaussians; a column that was never seen has the mean and variance NaN, and says nothing."""
-
-    mean: Array
-    variance: Array
-    domain: str = "real"
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.mean)
-
-    @cached_property
-    def _kernel(self) -> tuple[Array, Array, Array]:
-        never = np.isnan(self.variance)
-        variance = np.where(never, 1.0, self.variance)
-        constant = -0.5 * (np.log(variance) + _LOG_2PI)
-        return (
-            np.where(never, 0.0, self.mean),
-            np.where(never, 0.0, 1 / np.sqrt(variance)),
-            np.where(never, 0.0, constant),
-        )
-
-    def add_log_density(self, block: Block, out: Array) -> None:
-        """Add the log density of every row."""
-        native.score_gaussian(block.dense(), block.columns, self.domain, *self._kernel, out)
-        if self.domain == "log":
-            native.score_jacobian(block.dense(), block.columns, out)
-
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        """Draw a row of each class given."""
-        mean, deviation = self.mean[codes], np.sqrt(self.variance)[codes]
-        x = mean + deviation * generator.standard_normal(mean.shape)
-        return np.exp(x) if self.domain == "log" else x
-
-    def column(self, j: int) -> "DiagonalGaussian":
-        """Return the density of one column."""
-        return DiagonalGaussian(self.mean[:, [j]], self.variance[:, [j]], self.domain)
-
-    def linear_form(self) -> LinearForm | None:
-        """Return θ = μ/σ² and θ₀ if every class has the same variances."""
-        mean, precision, _ = self._kernel
-        if self.domain != "real" or np.any(precision != precision[0]):
-            return None
-        theta = mean * precision**2
-        return LinearForm(theta, -0.5 * (theta * mean).sum(axis=1))
-
-    def quadratic_form(self) -> QuadraticForm | None:
-        """Return A = −½ diag(1/σ²), b = μ/σ² and c."""
-        if self.domain != "real":
-            return None
-        mean, precision, constant = self._kernel
-        precision = precision**2
-        A = -0.5 * precision[:, :, None] * np.eye(mean.shape[1])
-        return QuadraticForm(A, mean * precision, constant.sum(axis=1) - 0.5 * (mean**2 * precision).sum(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class FullGaussian(Density):
-    """Gaussians whose columns depend on each other, with one covariance for every class or one for all."""
-
-    mean: Array
-    covariance: Array
-    factor: Array
-    """lower triangular L with LLᵀ the covariance"""
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.mean)
-
-    @cached_property
-    def whitener(self) -> Array:
-        """L⁻¹, which makes the columns independent with variance 1."""
-        return np.ascontiguousarray(np.tril(np.linalg.inv(self.factor)))
-
-    @cached_property
-    def precision(self) -> Array:
-        """The inverse of every covariance."""
-        return np.swapaxes(self.whitener, 1, 2) @ self.whitener
-
-    @cached_property
-    def constant(self) -> Array:
-        """−½ log |2πΣ| of every class."""
-        log_diagonal = np.log(np.einsum("cii->ci", self.factor)).sum(axis=1)
-        constant = -log_diagonal - 0.5 * self.mean.shape[1] * _LOG_2PI
-        return np.broadcast_to(constant, (self.classes,)).copy()
-
-    def add_log_density(self, block: Block, out: Array) -> None:
-        """Add the log density of every row, or of the cells of it that are there."""
-        self._score(block, False, out)
-
-    def add_scores(self, block: Block, out: Array) -> None:
-        """Add the log density up to a term that classes share: if they share a covariance, a linear function."""
-        self._score(block, True, out)
-
-    def _score(self, block: Block, compared: bool, out: Array) -> None:
-        parameters = self.mean, self.whitener, self.covariance, self.constant
-        native.score_full(block.dense(), block.columns, *parameters, compared, out)
-
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
-        """Draw a row of each class given."""
-        z = generator.standard_normal((len(codes), self.mean.shape[1]))
-        x = self.mean[codes]
-        for c in range(self.classes):
-            rows = codes == c
-            x[rows] += z[rows] @ self.factor[c if len(self.factor) > 1 else 0].T
-        return x
-
-    def column(self, j: int) -> DiagonalGaussian:
-        """Return the density of one column, whatever the others hold."""
-        variance = np.broadcast_to(self.covariance[:, j, j, None], (self.classes, 1))
-        return DiagonalGaussian(self.mean[:, [j]], variance)
-
-    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Array, Array]:
-        """Return each cell's share of the log-odds: −½ t_j (Σ⁻¹t)_j − log σ_j, with t = x − μ.
-
-        What no single column accounts for, the determinants of the correlations, is left over.
-        """
-        x = block.values()
-        there = ~np.isnan(x)
-        odds, rest = np.zeros_like(x), np.zeros(len(x))
-        patterns, places = np.unique(there, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            rows = np.flatnonzero(places.ravel() == p)
-            cells = np.ix_(rows, np.flatnonzero(pattern))
-            for codes, sign in ((one, 1.0), (other, -1.0)):
-                share, left = self._shares(x[cells], pattern, codes[rows])
-                odds[cells] += sign * share
-                rest[rows] += sign * left
-        return odds, rest
-
-    def _shares(self, x: Array, pattern: Array, codes: Codes) -> tuple[Array, Array]:
-        shares, rest = np.zeros_like(x), np.zeros(len(x))
-        for c in np.unique(codes):
-            rows = codes == c
-            covariance = self.covariance[c if len(self.covariance) > 1 else 0][np.ix_(pattern, pattern)]
-            deviation = np.sqrt(np.diagonal(covariance))
-            correlation = covariance / np.outer(deviation, deviation)
-            z = (x[rows] - self.mean[c, pattern]) / deviation
-            shares[rows] = -0.5 * z * np.linalg.solve(correlation, z.T).T - np.log(deviation) - 0.5 * _LOG_2PI
-            rest[rows] = -0.5 * np.linalg.slogdet(correlation)[1]
-        return shares, rest
-
-    def linear_form(self) -> LinearForm | None:
-        """Return θ = Σ⁻¹μ and θ₀ if all classes share one covariance."""
-        if len(self.covariance) > 1:
-            return None
-        theta = self.mean @ self.precision[0]
-        return LinearForm(theta, -0.5 * (theta * self.mean).sum(axis=1))
-
-    def quadratic_form(self) -> QuadraticForm:
-        """Return A = −½Σ⁻¹, b = Σ⁻¹μ and c."""
-        b = np.einsum(
-            "cij,cj->ci", np.broadcast_to(self.precision, (self.classes, *self.precision.shape[1:])), self.mean
-        )
-        A = np.broadcast_to(-0.5 * self.precision, (self.classes, *self.precision.shape[1:]))
-        return QuadraticForm(A.copy(), b, self.constant - 0.5 * (b * self.mean).sum(axis=1))
-
-
-def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics) -> Array:
-    """Return the Cholesky factor of a covariance, or say which columns make it singular."""
-    deviation = np.sqrt(np.diagonal(covariance))
-    deviation = np.where(deviation > 0, deviation, 1.0)
-    correlation = covariance / np.outer(deviation, deviation)
+def _factors(covariances: Array, statistics: Statistics) -> Array:
+    """Return the Cholesky factors of covariances, or say which columns of which class make one singular."""
+    deviations = np.sqrt(np.einsum("cii->ci", covariances))
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    correlations = covariances / (deviations[:, :, None] * deviations[:, None, :])
     try:
-        factor = np.linalg.cholesky(correlation)
-        unexplained = np.diagonal(factor) ** 2
+        factors = np.asarray(np.linalg.cholesky(correlations))
+        unexplained = np.einsum("cii->ci", factors) ** 2
     except np.linalg.LinAlgError:
-        unexplained = _unexplained(correlation)
+        unexplained = np.stack([_unexplained(correlation) for correlation in correlations])
     if unexplained.min() > _COLLINEAR:
-        return factor * deviation[:, None]
+        return factors * deviations[:, :, None]
+    index = int(np.argmax(unexplained.min(axis=1) <= _COLLINEAR))
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
-    one_of_them = len(classes) == 1 or not tied
-    whose, rows = (f"class {classes[index].item()!r}", weight[index]) if one_of_them else ("all classes", weight.sum())
+    label = classes[index] if len(covariances) == len(classes) else None
+    whose, rows = ("all classes", weight.sum()) if label is None else (f"class {label.item()!r}", weight[index])
     raise UnsolvableError(
-        np.flatnonzero(unexplained <= _COLLINEAR).tolist(),
+        np.flatnonzero(unexplained[index] <= _COLLINEAR).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
-        f"{len(covariance)} columns): the others determine ",
+        f"{covariances.shape[1]} columns): the others determine ",
         "; leave such columns out, or use shrinkage='oas', tied=True or covariance='diagonal'",
+        label,
     )
 
 

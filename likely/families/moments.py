@@ -1,6 +1,7 @@
 """Means and scatters of every class from sums about an origin, with imagined rows added, without losing a digit."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -98,8 +99,9 @@ class Moments:
         """Whether the scatter is a matrix for each class."""
         return self.scatter.ndim == 3
 
+    @cached_property
     def pooled(self) -> Self:
-        """Return the moments of all classes together, as one class."""
+        """The moments of all classes together, as one class."""
         n = self.n.sum(axis=0, keepdims=True)
         beyond = over((self.n * self.beyond).sum(axis=0, keepdims=True), n)
         apart = self.beyond - beyond
@@ -129,9 +131,13 @@ class Moments:
 
     def filled(self, pooled: "Moments") -> Self:
         """Return moments in which a class without a cell in a column has the mean of all classes there."""
+        if self.n.all():
+            return self
         return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))
 
 
 def over(a: Array, n: Array) -> Array:
     """Divide, with 0 where nothing was seen."""
+    if n.all():
+        return a / n
     return np.divide(a, n, out=np.zeros(np.broadcast_shapes(a.shape, n.shape)), where=n > 0)

@@ -33,7 +33,7 @@ class Positive(Family):
     def _means(self, statistics: Statistics) -> Array:
         """Return the mean of every class and column; NaN in a column that was never seen."""
         moments = Moments.of(statistics)
-        pooled = moments.pooled()
+        pooled = moments.pooled
         if self.pseudo_rows > 0:
             moments = moments.with_imagined(pooled.weighing(self.pseudo_rows))
         return np.where(pooled.n > 0, moments.filled(pooled).mean, np.nan)
@@ -60,7 +60,7 @@ class Exponential(Positive):
     def solve(self, statistics: Statistics) -> Density:
         """Return μ = the mean of every class."""
         means = self._means(statistics)
-        of_all = Moments.of(statistics).pooled().mean
+        of_all = Moments.of(statistics).pooled.mean
         return ExponentialDensity(np.maximum(means, np.where(of_all > 0, _FLOOR * of_all, 1.0)))
 
 

@@ -44,6 +44,15 @@ def _holes(cells: SparseRows) -> SparseRows | None:
     return cells._replace(values=missing.astype(np.float64)) if missing.any() else None
 
 
+def _log_shares(count: Array, smoothing: Array) -> Array:
+    """Return log (n + λ) / Σ (n + λ), words × classes. A class without words has the shares of all classes."""
+    if not smoothing.all():
+        empty = (count + smoothing).sum(axis=1) == 0
+        of_all = count.sum(axis=0)
+        count = np.where(empty[:, None], of_all if of_all.any() else 1.0, count)
+    return native.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
+
+
 class Multinomial(Smoothed):
     """A bag of words, or other counts of things: p(x) = Π θ_w^x_w, the probability of the words in their order."""
 
@@ -67,12 +76,7 @@ class Multinomial(Smoothed):
         smoothing = self.pseudo_counts(*count.shape)
         totals = count.sum(axis=1)
         length = np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
-        if not smoothing.all():
-            empty = totals + np.broadcast_to(smoothing, count.shape).sum(axis=1) == 0
-            of_all = count.sum(axis=0)
-            count = np.where(empty[:, None], of_all if of_all.any() else 1.0, count)
-        log_shares = native.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
-        return MultinomialDensity(log_shares, length)
+        return MultinomialDensity(_log_shares(count, smoothing), length)
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,10 @@ class Complement(Multinomial):
         """Return −log θ of every word in all other classes, normalised to sum to 1 if asked."""
         count, rows = statistics.sums["count"], statistics.sums["weight"]
         others = count.sum(axis=0) - count
-        logs = native.log_shares(others, np.ascontiguousarray(self.pseudo_counts(*count.shape).ravel()))
+        smoothing = self.pseudo_counts(*count.shape)
+        logs = _log_shares(others, smoothing)
+        if not smoothing.all():
+            logs = np.maximum(logs, _LOG_SMALLEST)  # scores without end could not be compared
         scores = logs / logs.sum(axis=0) if self.normalized else -logs
         return ComplementScores(scores, np.zeros_like(rows))
 
@@ -207,9 +214,9 @@ class ComplementScores(MultinomialDensity):
     """Scores of every word: to be compared between classes, but no probabilities."""
 
     @property
-    def is_density(self) -> bool:
-        """No."""
-        return False
+    def no_density(self) -> str | None:
+        """What has one."""
+        return "use 'multinomial'"
 
 
 @dataclass(frozen=True, eq=False)

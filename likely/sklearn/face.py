@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils._param_validation import validate_parameter_constraints
 except ModuleNotFoundError as error:
     raise ImportError(
-        "expected scikit-learn beside likely.sklearn, got none: pip install 'likely[sklearn]', or use likely.NaiveBayes "
-        "and likely.GaussianDiscriminant, which need only NumPy"
+        "expected scikit-learn beside likely.sklearn, got none: pip install 'likely[sklearn]', or use "
+        "likely.NaiveBayes and likely.GaussianDiscriminant, which need only NumPy"
     ) from error
 
 from likely.estimators.classifier import GenerativeClassifier
@@ -20,7 +21,7 @@ from likely.statistics import Array, Statistics
 from likely.table import Table
 
 
-class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):
+class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignore[misc]
     """A generative classifier with the parameters of one of scikit-learn's."""
 
     _parameter_constraints: ClassVar[Mapping[str, Any]]
@@ -61,6 +62,11 @@ class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         _check_labels(y, np.unique(classes))
         return super().partial_fit(X, y, classes, sample_weight)
+
+    def _validate_params(self) -> None:
+        """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""
+        values = {name: getattr(self, name) for name in self._parameter_constraints}
+        validate_parameter_constraints(self._parameter_constraints, values, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,79 @@
+"""What the faces of scikit-learn's linear and quadratic discriminant analysis have in common."""
+
+from typing import Any, ClassVar, Self
+
+from likely.families import Gaussian
+from likely.joint import Part
+from likely.sklearn.estimated import EstimatedGaussian
+from likely.sklearn.face import Face
+from likely.statistics import Array
+from likely.table import SparseRows, Table
+
+
+class DiscriminantFace(Face):
+    """What linear and quadratic discriminants have in common."""
+
+    solver: str
+    shrinkage: Any
+    covariance_estimator: Any
+    priors: Any
+
+    def _parts(self, table: Table) -> tuple[Part, ...]:
+        self._check_solver()
+        if isinstance(table.cells, SparseRows):
+            raise TypeError("expected a dense array, got a sparse matrix: call X.toarray() first")
+        if self.covariance_estimator is None:
+            return (Part(Gaussian("full", floor=0.0, **self._structure()), None),)
+        estimated = EstimatedGaussian("full", floor=0.0, **self._structure(), estimator=self.covariance_estimator)
+        return (Part(estimated, None),)
+
+    def _structure(self) -> dict[str, Any]:
+        """Return what kind of Gaussian the parameters describe."""
+        raise NotImplementedError
+
+    def _shrunk(self) -> dict[str, Any]:
+        """Return how ``shrinkage`` is asked for in a Gaussian."""
+        if self.shrinkage == "auto":
+            return {"shrinkage": "ledoit-wolf", "target": "diagonal"}
+        return {"shrinkage": self.shrinkage or 0.0, "target": "spherical"}
+
+    def _check_solver(self) -> None:
+        if self.solver == "svd":
+            if self.shrinkage is not None:
+                raise NotImplementedError("shrinkage not supported with 'svd' solver.")
+            if self.covariance_estimator is not None:
+                raise ValueError(self._no_estimator)
+        elif self.covariance_estimator is not None and self.shrinkage:
+            raise ValueError(
+                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
+            )
+
+    _no_estimator: ClassVar[str]
+
+    def _known_one_by_one(self, question: str) -> None:
+        if self.covariance_estimator is not None:
+            raise ValueError(
+                f"expected covariance_estimator=None for {question}, got {self.covariance_estimator!r}, which must see "
+                "all rows at once: use fit"
+            )
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come."""
+        self._known_one_by_one("partial_fit")
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned, as if their rows had been given to this one."""
+        self._known_one_by_one("merge")
+        return super().merge(*others)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: the model becomes what it would be had it never seen them."""
+        self._known_one_by_one("forget")
+        return super().forget(X, y, sample_weight)
+
+    @property
+    def means_(self) -> Array:
+        """The mean of every class."""
+        mean: Array = self._density.mean
+        return mean

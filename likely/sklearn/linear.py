@@ -1,0 +1,240 @@
+"""scikit-learn's linear discriminant analysis, on likely's statistics."""
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from likely.estimators.classifier import Knowledge
+from likely.families import Gaussian
+from likely.families.directions import Directions, by_means, by_total
+from likely.families.gaussian import FlatDirections
+from likely.sklearn.discriminant import DiscriminantFace
+from likely.statistics import Array
+from likely.table import Block, Table
+
+# Standard deviations below this share of the largest are rounding, where least squares leave directions out.
+_ROUNDING = 1e-7
+# Rows that transform centres at a time.
+_TILE = 4096
+
+
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantFace):  # type: ignore[misc]
+    """scikit-learn's ``LinearDiscriminantAnalysis``: Gaussian classes that share a covariance.
+
+    All solvers learn from the same sums in one pass, so they differ only in what they do with shrinkage, with columns
+    that depend on each other, and in the directions of ``transform``. ``partial_fit``, ``merge``, ``forget`` and
+    ``sample_weight`` work with each.
+
+    Parameters
+    ----------
+    solver
+        "svd": directions in which classes do not vary are left out; "lsqr": the same, by least squares, and with
+        shrinkage, but without ``transform``; "eigen": with shrinkage and ``transform``, for a covariance of full rank
+    shrinkage
+        None, a number from 0 to 1, or "auto" to choose it from the data (Ledoit and Wolf)
+    priors
+        p(y), one number for each class; by default the shares of the classes in the data
+    n_components
+        how many directions ``transform`` gives; by default all there are, one less than classes at most
+    store_covariance
+        whether solver "svd" has ``covariance_`` too
+    tol
+        for "svd": standard deviations up to this, of standardised columns within classes, count as none
+    covariance_estimator
+        an estimator from ``sklearn.covariance`` to be used instead, fitted on each class
+
+    Attributes
+    ----------
+    coef_, intercept_
+        the linear form of every class, or of the second against the first if there are two
+    means_, covariance_, priors_, xbar_
+        the mean of every class, the covariance they share, p(y), and the mean of all
+    scalings_, explained_variance_ratio_
+        the directions of ``transform``, and the share of the variance between classes along each
+    classes_, class_count_, n_features_in_, feature_names_in_
+        the labels, sorted, the weight of their rows, the number of columns, and their names if they have any
+
+    Examples
+    --------
+    >>> from likely.sklearn import LinearDiscriminantAnalysis
+    >>> X = [[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]]
+    >>> model = LinearDiscriminantAnalysis().fit(X, [1, 1, 1, 2, 2, 2])
+    >>> model.predict([[-0.8, -1]])
+    array([1])
+    >>> model.transform(X).shape
+    (6, 1)
+    """
+
+    _parameter_constraints: ClassVar = {
+        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "priors": ["array-like", None],
+        "store_covariance": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "covariance_estimator": [HasMethods("fit"), None],
+    }
+    _no_estimator = "covariance estimator is not supported with svd solver. Try another solver"
+
+    def __init__(
+        self,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+    ):
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+
+    def _structure(self) -> dict[str, Any]:
+        if self.solver == "svd":
+            return {"tied": True, "flat": FlatDirections(self.tol)}
+        flat = FlatDirections(_ROUNDING, standardised=False) if self.solver == "lsqr" else None
+        return {"tied": True, "flat": flat, "pooling": self._shares, **self._shrunk()}
+
+    @property
+    def _shares(self) -> Any:
+        """How the covariances of the classes are weighed: by the priors that were given, or by their rows."""
+        return "shares" if self.priors is None else tuple((np.asarray(self.priors) / np.sum(self.priors)).tolist())
+
+    def _given_priors(self) -> Any:
+        if self.priors is None:
+            return None
+        priors = np.array(self.priors, dtype=np.float64)
+        if np.any(priors < 0):
+            raise ValueError("priors must be non-negative")
+        if abs(priors.sum() - 1.0) > 1e-5:
+            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=6)
+        return priors / priors.sum()
+
+    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
+        classes = len(knowledge.statistics.classes)
+        if table.rows == classes:
+            raise ValueError("The number of samples must be more than the number of classes.")
+        if self.n_components is not None and self.n_components > min(table.columns.width, classes - 1):
+            raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
+        super()._solve_now(table, knowledge)
+
+    def _read_first(self, X: Any) -> Table:
+        table = super()._read_first(X)
+        if table.rows < 2:
+            raise ValueError(
+                f"Found array with 1 sample(s) (shape={table.cells.shape}) while a minimum of 2 is required."
+            )
+        return table
+
+    def _keep(self, table: Table, knowledge: Knowledge) -> None:
+        super()._keep(table, knowledge)
+        self._precision = np.dtype(np.float32 if Block(table, None).dense().dtype == np.float32 else np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components or min(len(self.classes_) - 1, self.n_features_in_)
+
+    @property
+    def _directions(self) -> Directions:
+        knowledge = self._known()
+        if "directions" not in knowledge.derived:
+            density = self._density
+            if self.solver == "svd":
+                found = by_means(density, self.priors_, self.tol)
+            else:
+                found = by_total(density, self._family.total(self._statistics))
+            knowledge.derived["directions"] = found
+        directions: Directions = knowledge.derived["directions"]
+        return directions
+
+    @property
+    def scalings_(self) -> Array:
+        """The directions of ``transform``, columns × directions."""
+        if self.solver == "lsqr":
+            raise AttributeError("scalings_ of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'")
+        return self._directions.vectors.astype(self._precision, copy=False)
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """The share of the variance between classes along each direction."""
+        if self.solver == "lsqr":
+            raise AttributeError(
+                "explained_variance_ratio_ of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'"
+            )
+        return self._directions.shares[: self._n_features_out].astype(self._precision, copy=False)
+
+    @property
+    def xbar_(self) -> Array:
+        """The mean of the class means, weighted by p(y)."""
+        if self.solver != "svd":
+            raise AttributeError(f"xbar_ of solver {self.solver!r}: only 'svd' has one")
+        return (self.priors_ @ self.means_).astype(self._precision, copy=False)
+
+    @property
+    def covariance_(self) -> Array:
+        """The covariance that all classes share."""
+        if self.solver == "svd" and not self.store_covariance:
+            raise AttributeError("covariance_ of solver 'svd': set store_covariance=True before fit")
+        family = self._family if self.solver != "svd" else Gaussian("full", tied=True, floor=0.0, pooling=self._shares)
+        covariance: Array = family.covariances(self._statistics)[0]
+        return covariance
+
+    @property
+    def _linear(self) -> tuple[Array, Array]:
+        """θ and θ₀ of every class, about the mean of all for solver "svd", else about 0."""
+        density = self._density
+        origin = self.priors_ @ density.mean if self.solver == "svd" else np.zeros(density.mean.shape[1])
+        apart = density.mean - origin
+        theta = apart @ density.precision[0]
+        theta0 = self.joint_.log_weights - 0.5 * (theta * apart).sum(axis=1) - theta @ origin
+        if len(theta) == 2:
+            theta, theta0 = theta[1:] - theta[:1], theta0[1:] - theta0[:1]
+        return theta, theta0
+
+    @property
+    def coef_(self) -> Array:
+        """θ of the linear form θ·x + θ₀ of every class, or of the second against the first if there are two."""
+        return self._linear[0].astype(self._precision, copy=False)
+
+    @property
+    def intercept_(self) -> Array:
+        """θ₀ of the linear form."""
+        return self._linear[1].astype(self._precision, copy=False)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class if there are two, else θ·x + θ₀ of each, rows × classes."""
+        odds = super().decision_function(X)
+        if odds.ndim == 1:
+            return odds
+        table = self._read_next(X)
+        density = self._density
+        origin = self.xbar_ if self.solver == "svd" else np.zeros(table.columns.width)
+        # θ·x + θ₀ is log p(x, y) without the part that all classes share: that of a Gaussian about the origin.
+        about = replace(density, mean=origin[None])
+        shared = np.zeros((table.rows, 1))
+        about.add_log_density(Block(table, None), shared)
+        return odds - shared
+
+    def transform(self, X: Any) -> Any:
+        """Return the rows in the directions that tell classes apart, rows × directions."""
+        if self.solver == "lsqr":
+            raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
+        self._known()
+        table = self._read_next(X)
+        origin = self.xbar_ if self.solver == "svd" else np.zeros(1)
+        cells = Block(table, None).dense()
+        vectors = self.scalings_[:, : self._n_features_out]
+        out = np.empty((table.rows, vectors.shape[1]), dtype=np.result_type(cells.dtype, vectors.dtype))
+        for first in range(0, table.rows, _TILE):
+            np.matmul(cells[first : first + _TILE] - origin, vectors, out=out[first : first + _TILE])
+        return out
