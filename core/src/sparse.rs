@@ -65,6 +65,24 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
         })
     }
 
+    /// The cells of a row in which nothing is missing, 0 or wrong, and numbers are read as they are; else None. Nearly
+    /// every row is such a one, and this is many times faster than [`Self::row`].
+    #[inline(always)]
+    fn plain(&self, row: usize) -> Option<impl Iterator<Item = (usize, f64)>> {
+        let at = self.starts[row] as usize..self.starts[row + 1] as usize;
+        let (indices, values) = (&self.indices[at.clone()], &self.values[at]);
+        let (mut inside, mut positive) = (true, true);
+        for &index in indices {
+            inside &= index.try_into().unwrap_or(usize::MAX) < self.width;
+        }
+        for value in values {
+            let x = value.number();
+            positive &= x > 0.0 && x < f64::INFINITY;
+        }
+        let read = |(&index, value): (&I, &T)| (index.try_into().unwrap_or(0), value.number());
+        (inside && positive && self.domain == Domain::NonNegative).then(|| indices.iter().zip(values).map(read))
+    }
+
     /// Fills `out` with Σ w x per class and column (classes × columns). A class is one thread's work, so that no sum is
     /// kept twice.
     pub fn sums(&self, assignment: &Assignment, out: &mut [f64]) -> Result<(), Broken> {
@@ -73,9 +91,13 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
             out.fill(0.0);
             for &row in &by_class[class] {
                 let weight = assignment.weights.map_or(1.0, |weights| weights[row as usize]);
-                for cell in self.row(row as usize) {
-                    let (column, x) = cell?;
-                    out[column] += weight * x;
+                if let Some(plain) = self.plain(row as usize) {
+                    plain.for_each(|(column, x)| out[column] += weight * x);
+                } else {
+                    for cell in self.row(row as usize) {
+                        let (column, x) = cell?;
+                        out[column] += weight * x;
+                    }
                 }
             }
             Ok(())
@@ -92,7 +114,8 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
 
 /// Rows a thread takes at a time.
 const PIECE: usize = 256;
-/// How many words ahead their scores are asked for: the table is far larger than any cache.
+
+/// How many words ahead their scores are asked for: the table may be far larger than any cache.
 const AHEAD: usize = 8;
 
 #[inline(always)]
@@ -103,25 +126,61 @@ fn score_rows<I: Copy + Sync + TryInto<usize>, T: Cell, const FUSED: bool>(
     k: usize,
     out: &mut [f64],
 ) -> Result<(), Broken> {
+    let mut words: Vec<(usize, f64)> = vec![];
     for (r, out) in out.chunks_exact_mut(k).enumerate() {
-        let mut ahead = rows.starts[first + r] as usize + AHEAD;
-        for cell in rows.row(first + r) {
-            if let Some(&index) = rows.indices.get(ahead)
-                && let Ok(column) = index.try_into()
-                && let Some(next) = scores.get(column * k..(column + 1) * k)
-            {
-                next.iter().step_by(8).for_each(prefetch);
-                ahead += 1;
-            }
-            let (column, x) = cell?;
-            if x != 0.0 {
-                for (out, score) in out.iter_mut().zip(&scores[column * k..(column + 1) * k]) {
-                    *out = fma::<FUSED>(x, *score, *out);
+        words.clear();
+        if let Some(plain) = rows.plain(first + r) {
+            words.extend(plain);
+        } else {
+            for cell in rows.row(first + r) {
+                let cell = cell?;
+                if cell.1 != 0.0 {
+                    words.push(cell);
                 }
             }
         }
+        for &(column, _) in words.iter().take(AHEAD) {
+            scores[column * k..(column + 1) * k].iter().step_by(8).for_each(prefetch);
+        }
+        let mut class = 0;
+        while class < k {
+            let at = &mut out[class..];
+            class += match k - class {
+                8.. => add_words::<8, FUSED>(&words, scores, k, class, at),
+                4.. => add_words::<4, FUSED>(&words, scores, k, class, at),
+                2.. => add_words::<2, FUSED>(&words, scores, k, class, at),
+                _ => add_words::<1, FUSED>(&words, scores, k, class, at),
+            };
+        }
     }
     Ok(())
+}
+
+/// Adds x · score over words for N classes from `class` on; returns N.
+#[inline(always)]
+fn add_words<const N: usize, const FUSED: bool>(
+    words: &[(usize, f64)],
+    scores: &[f64],
+    k: usize,
+    class: usize,
+    out: &mut [f64],
+) -> usize {
+    let mut sums = [0.0; N];
+    for (i, &(column, x)) in words.iter().enumerate() {
+        if class == 0
+            && let Some(&(next, _)) = words.get(i + AHEAD)
+        {
+            scores[next * k..(next + 1) * k].iter().step_by(8).for_each(prefetch);
+        }
+        let place = column * k + class;
+        for (sum, score) in sums.iter_mut().zip(&scores[place..place + N]) {
+            *sum = fma::<FUSED>(x, *score, *sum);
+        }
+    }
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out += sum;
+    }
+    N
 }
 
 /// Fills `out` with log((count + λ) / Σ (count + λ)), from classes × words to words × classes.
