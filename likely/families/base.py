@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.native import BadCellError
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block, Table
+from likely.table import Block, Columns, Table
 
 Codes = NDArray[np.int64]
 
@@ -92,7 +92,10 @@ class Family(ABC):
     def collect(self, block: Block, assignment: Assignment) -> Statistics:
         """Collect the sufficient statistics of a block of columns."""
         with readable_errors(block.table, self.expects):
-            return self._collect(block, assignment)
+            try:
+                return self._collect(block, assignment)
+            except UnsolvableError as error:
+                raise error.named(block.table.columns, block.columns) from None
 
     @abstractmethod
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
@@ -108,6 +111,11 @@ class UnsolvableError(np.linalg.LinAlgError):
     def __init__(self, columns: list[int], before: str, after: str):
         super().__init__(before, after)
         self.columns, self.before, self.after = columns, before, after
+
+    def named(self, columns: Columns, places: list[int] | None) -> np.linalg.LinAlgError:
+        """Return the error in words; ``places``: where the columns of the block are in the table, None if all are."""
+        numbers = self.columns if places is None else [places[j] for j in self.columns]
+        return np.linalg.LinAlgError(f"{self.before}{columns.listed(numbers)}{self.after}")
 
 
 @contextmanager

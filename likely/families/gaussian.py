@@ -1,6 +1,6 @@
 """Gaussians: spherical, diagonal or full, by class or tied, and the log-normal, a Gaussian of the logarithm."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,6 +9,7 @@ import numpy as np
 from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm, QuadraticForm, UnsolvableError, on_one_line
 from likely.families.covariance import STRUCTURES, Shrinkage, Structure
+from likely.families.missing import collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
@@ -16,6 +17,8 @@ from likely.table import Block
 _LOG_2PI = float(np.log(2 * np.pi))
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
 _COLLINEAR = 1e-12
+# What is left after the means of missing cells were taken again and again.
+_COLLINEAR_EXPECTED = 1e-10
 
 
 @dataclass(frozen=True)
@@ -105,33 +108,45 @@ class Gaussian(Family):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         if self.covariance != "full":
             return collect_moments(block, assignment, self.domain, centred=True)
-        classes, codes, weights = assignment
-        x, fourth = block.dense(), self.structure.needs_fourth_moments
+        fourth = self.structure.needs_fourth_moments
         try:
-            arrays = native.collect_scatter(x, block.columns, len(classes), codes, weights, fourth)
+            origin, *sums = native.collect_scatter(
+                block.dense(), block.columns, len(assignment.classes), assignment.codes, assignment.weights, fourth
+            )
         except native.BadCellError as error:
-            if np.isnan(error.args[2]):
-                raise ValueError(_no_holes(block)) from None
-            raise
-        check_scale(block, assignment, np.einsum("cii->ci", arrays[3]))
-        names = ["weight", "sum", "product", "cubic", "quartic"]
-        sums = dict(zip(names, arrays[1:], strict=False))
-        axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in sums.items()}
-        return Statistics(sums, axes, {"class": classes}, arrays[0])
+            if not np.isnan(error.args[2]):
+                raise
+        else:
+            check_scale(block, assignment, np.einsum("cii->ci", sums[2]))
+            return full_statistics(assignment, sums, origin)
+        if fourth:
+            raise ValueError(_no_fourth_moments(block))
+        # The likelihood divides by n; n − 1 is for the end.
+        likeliest = replace(self, unbiased=False)
+        return collect_missing(
+            block, assignment, likeliest.moments, lambda sums: likeliest._solved(sums, _COLLINEAR_EXPECTED)
+        )
 
-    def solve(self, statistics: Statistics) -> Density:
-        """Return a Gaussian density for every class."""
+    def moments(self, statistics: Statistics) -> Moments:
+        """Return the moments of every class, imagined rows included."""
         moments = Moments.of(statistics)
         pooled = moments.pooled()
         if isinstance(self.pseudo_rows, GaussianPrior):
             moments = moments.with_imagined(self.pseudo_rows.moments(moments))
         elif self.pseudo_rows > 0:
             moments = moments.with_imagined(pooled.weighing(self.pseudo_rows))
-        moments = moments.filled(pooled)
+        return moments.filled(pooled)
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return a Gaussian density for every class."""
+        return self._solved(statistics, _COLLINEAR)
+
+    def _solved(self, statistics: Statistics, collinear: float) -> Density:
+        moments = self.moments(statistics)
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
             tied = len(covariances) < len(moments.n)
-            factors = [_factor(matrix, i, tied, statistics) for i, matrix in enumerate(covariances)]
+            factors = [_factor(matrix, i, tied, statistics, collinear) for i, matrix in enumerate(covariances)]
             return FullGaussian(moments.mean, covariances, np.stack(factors))
         seen = moments.n.sum(axis=0) > 0
         mean = np.where(seen, moments.mean, np.nan)
@@ -314,7 +329,7 @@ class FullGaussian(Density):
         return QuadraticForm(A.copy(), b, self.constant - 0.5 * (b * self.mean).sum(axis=1))
 
 
-def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics) -> Array:
+def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics, collinear: float) -> Array:
     """Return the Cholesky factor of a covariance, or say which columns make it singular."""
     deviation = np.sqrt(np.diagonal(covariance))
     correlation = covariance / np.outer(deviation, deviation)
@@ -323,13 +338,13 @@ def _factor(covariance: Array, index: int, tied: bool, statistics: Statistics) -
         unexplained = np.diagonal(factor) ** 2
     except np.linalg.LinAlgError:
         unexplained = _unexplained(correlation)
-    if unexplained.min() > _COLLINEAR:
+    if unexplained.min() > collinear:
         return factor * deviation[:, None]
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
     one_of_them = len(classes) == 1 or not tied
     whose, rows = (f"class {classes[index].item()!r}", weight[index]) if one_of_them else ("all classes", weight.sum())
     raise UnsolvableError(
-        np.flatnonzero(unexplained <= _COLLINEAR).tolist(),
+        np.flatnonzero(unexplained <= collinear).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
         f"{len(covariance)} columns): the others determine ",
         "; leave such columns out, or use shrinkage='oas', tied=True or covariance='diagonal'",
@@ -347,11 +362,9 @@ def _unexplained(correlation: Array) -> Array:
     return unexplained
 
 
-def _no_holes(block: Block) -> str:
-    x = block.values()
-    holes = [block.number(j) for j in np.flatnonzero(np.isnan(x).any(axis=0)).tolist()]
+def _no_fourth_moments(block: Block) -> str:
+    holes = [block.number(j) for j in np.flatnonzero(np.isnan(block.values()).any(axis=0)).tolist()]
     return (
-        f"expected no missing cells to fit a full covariance, got NaN in {block.table.columns.listed(holes)}: "
-        "use covariance='diagonal' or 'spherical', which take them as they are (a full covariance needs EM, "
-        "which is yet to come)"
+        f"expected no missing cells with shrinkage='ledoit-wolf', got NaN in {block.table.columns.listed(holes)}: "
+        "use shrinkage='oas' or a number, which need no products of four cells"
     )
