@@ -90,15 +90,6 @@ class GaussianDiscriminant(GenerativeClassifier):
         family = Gaussian(self.covariance, self.tied, shrinkage, self.target, self.pseudo_rows, self.unbiased)
         return (Part(family, None),)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if self.covariance == "full":
-            # scikit-learn has one tag for missing cells in fit and in predict. A full covariance takes them in predict
-            # only, which its checks of input validation cannot express; our tests run the others of them one by one.
-            tags.input_tags.allow_nan = False
-            tags.no_validation = True
-        return tags
-
     @property
     def means_(self) -> Array:
         """The mean of every class."""

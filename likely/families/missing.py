@@ -28,6 +28,8 @@ _SETTLED = 1e-10
 # What a change of the logarithm of a determinant counts beside: it falls for ever on the way to a covariance without an
 # inverse, long after the covariance itself has settled.
 _LOGARITHM = 1e-6
+# A leap is taken back if it makes the next step this many times as long as the last one.
+_LONGEST = 20.0
 
 
 class Parameters(NamedTuple):
@@ -159,8 +161,7 @@ def _start(available: Statistics, block: Block, assignment: Assignment) -> Stati
 def _settled(expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]) -> Statistics:
     """Take steps from the start until they change nothing, and return the expected sums.
 
-    After every two steps comes a leap to where they seem to lead. If the step from there is longer than the one before,
-    it is taken back.
+    After every two steps comes a leap to where they seem to lead; it is taken back if the step from there is much longer.
     """
     given, trail, length = parameters(start), [start], np.inf
     before_leap: tuple[Parameters, Statistics] | None = None
@@ -175,7 +176,7 @@ def _settled(expectation: Expectation, start: Statistics, parameters: Callable[[
             change = np.inf
         if change < _SETTLED:
             return statistics
-        if before_leap is not None and change > length:
+        if before_leap is not None and change > _LONGEST * length:
             given, trail, before_leap = before_leap[0], [before_leap[1]], None
             continue
         given, length, before_leap = found, change, None
