@@ -14,6 +14,9 @@ from likely.table import SparseRows, Table
 class GaussianDiscriminant(GenerativeClassifier):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
+    Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, on each batch by itself: with
+    holes ``partial_fit``, ``merge`` and ``forget`` come close to the model of all rows together; without, they are it.
+
     Parameters
     ----------
     covariance

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.moments import Moments, collect_moments, over
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Statistics, class_weights
 from likely.table import Block
 
+_NAMES = ("weight", "sum", "product")
 _MOST_STEPS = 1000
 # Parameters have settled if no step changes them by more than this share of the standard deviations.
 _SETTLED = 1e-10
@@ -98,9 +99,6 @@ class Expectation:
         return Statistics(sums, self.complete.axes, self.complete.labels, self.complete.origin)
 
 
-_NAMES = ("weight", "sum", "product")
-
-
 def full_statistics(assignment: Assignment, sums: list[Array], origin: Array) -> Statistics:
     """Return the statistics of a full covariance: weight, sum, product and, if given, cubic and quartic."""
     named = dict(zip([*_NAMES, "cubic", "quartic"], sums, strict=False))
@@ -126,22 +124,21 @@ def collect_missing(
         return Parameters(mean, density.covariance, density.precision, density.constant)
 
     available = collect_moments(block, assignment, "real", centred=True)
-    start = _start(available, block, assignment)
+    x = block.values()
+    start = _start(available, x, assignment)
     assert start.origin is not None
     constant = np.einsum("cii->i", moments(start).scatter) == 0
-    x = block.values()
     if constant.any():
         # Of columns that never vary within a class nothing is to be expected: their holes are filled for good.
-        x = np.where(
-            np.isnan(x) & constant & ~np.isnan(x).all(axis=1, keepdims=True), start.origin[assignment.codes], x
-        )
-    expectation = Expectation.of(x, assignment, start.origin)
-    statistics = _settled(expectation, start, parameters)
+        missing = np.isnan(x)
+        to_fill = missing & constant & ~missing.all(axis=1, keepdims=True)
+        x = np.where(to_fill, start.origin[assignment.codes], x)
+    statistics = _settled(Expectation.of(x, assignment, start.origin), start, parameters)
     never_seen = constant & ~(available.sums["weight"] > 0).any(axis=0)
     return replace(statistics, origin=np.where(never_seen, np.nan, start.origin))
 
 
-def _start(available: Statistics, block: Block, assignment: Assignment) -> Statistics:
+def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistics:
     """Return sums of independent columns, of the mean and variance of the cells that are there in each class.
 
     A class without a cell in a column has those of all classes.
@@ -150,18 +147,18 @@ def _start(available: Statistics, block: Block, assignment: Assignment) -> Stati
     pooled = own.pooled()
     variance = np.where(own.n > 0, over(own.scatter, own.n), over(pooled.scatter, pooled.n))
     codes, weights = assignment.codes, assignment.weights
-    counted = (codes >= 0) & ~np.isnan(block.values()).all(axis=1)
-    weight = np.bincount(
-        codes[counted], None if weights is None else weights[counted], minlength=len(assignment.classes)
-    ).astype(np.float64)
-    product = (weight[:, None] * variance)[:, :, None] * np.eye(block.width)
+    has_cells = ~np.isnan(x).all(axis=1)
+    weight = class_weights(
+        Assignment(assignment.classes, codes[has_cells], None if weights is None else weights[has_cells])
+    ).sums["weight"]
+    product = (weight[:, None] * variance)[:, :, None] * np.eye(x.shape[1])
     return full_statistics(assignment, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
 
 
 def _settled(expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]) -> Statistics:
     """Take steps from the start until they change nothing, and return the expected sums.
 
-    After every two steps comes a leap to where they seem to lead; it is taken back if the step from there is much longer.
+    After every two steps comes a leap to where they seem to lead, taken back if the step from there is much longer.
     """
     given, trail, length = parameters(start), [start], np.inf
     before_leap: tuple[Parameters, Statistics] | None = None
@@ -176,7 +173,7 @@ def _settled(expectation: Expectation, start: Statistics, parameters: Callable[[
             change = np.inf
         if change < _SETTLED:
             return statistics
-        if before_leap is not None and change > _LONGEST * length:
+        if before_leap is not None and not change <= _LONGEST * length:
             given, trail, before_leap = before_leap[0], [before_leap[1]], None
             continue
         given, length, before_leap = found, change, None
