@@ -297,6 +297,19 @@ def test_a_constant_column_with_holes_is_a_constant_column():
     np.testing.assert_allclose(model.predict_proba(np.hstack([X, constant])), want, atol=1e-8)
 
 
+@pytest.mark.parametrize("tied", [False, True, 0.3])
+def test_a_column_constant_in_each_class_that_has_it_keeps_a_variance(tied):
+    X, y = draw(26, classes=3, share=0.1)
+    X[:, 2] = np.where(np.arange(len(X)) % 3 == 0, np.nan, np.array([1.0, 4.0, np.nan])[y])
+    model = GaussianDiscriminant(tied=tied).fit(X, y)
+    variances = np.broadcast_to(np.diagonal(model.covariances_, axis1=-2, axis2=-1), (3, 3))[:, 2]
+    of_all = np.nanvar(X[:, 2])
+    assert variances[:2].max() < of_all
+    assert variances.min() > 1e-11 * of_all
+    assert variances[2] == pytest.approx(of_all, rel=1e-9) or tied
+    np.testing.assert_allclose(model.means_[:, 2], [1.0, 4.0, np.nanmean(X[:, 2])], rtol=1e-12)
+
+
 def test_a_class_without_rows_may_be_named():
     X, y = draw(18)
     model = GaussianDiscriminant().partial_fit(X, y, classes=[0, 1, 2])

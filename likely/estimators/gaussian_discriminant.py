@@ -14,8 +14,9 @@ from likely.table import SparseRows, Table
 class GaussianDiscriminant(GenerativeClassifier):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
-    Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, on each batch by itself: with
-    holes ``partial_fit``, ``merge`` and ``forget`` come close to the model of all rows together; without, they are it.
+    Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
+    rows with holes ``partial_fit``, ``merge`` and ``forget`` give nearly the model of all rows together, of others
+    exactly that.
 
     Parameters
     ----------

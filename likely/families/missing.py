@@ -127,15 +127,23 @@ def collect_missing(
     x = block.values()
     start = _start(available, x, assignment)
     assert start.origin is not None
-    constant = np.einsum("cii->i", moments(start).scatter) == 0
+    unseen = available.sums["weight"] == 0
+    as_all = np.where(unseen[:, :, None], start.sums["product"], 0.0)
+    constant = np.einsum("cii->i", moments(_with_product(start, start.sums["product"] - as_all)).scatter) == 0
     if constant.any():
         # Of columns that never vary within a class nothing is to be expected: their holes are filled for good.
         missing = np.isnan(x)
         to_fill = missing & constant & ~missing.all(axis=1, keepdims=True)
         x = np.where(to_fill, start.origin[assignment.codes], x)
-    statistics = _settled(Expectation.of(x, assignment, start.origin), start, parameters)
-    never_seen = constant & ~(available.sums["weight"] > 0).any(axis=0)
-    return replace(statistics, origin=np.where(never_seen, np.nan, start.origin))
+    expectation = Expectation.of(x, assignment, start.origin)
+    product = expectation.complete.sums["product"] + as_all * constant
+    expectation = replace(expectation, complete=_with_product(expectation.complete, product))
+    statistics = _settled(expectation, start, parameters)
+    return replace(statistics, origin=np.where(constant & unseen.all(axis=0), np.nan, start.origin))
+
+
+def _with_product(statistics: Statistics, product: Array) -> Statistics:
+    return replace(statistics, sums={**statistics.sums, "product": product})
 
 
 def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistics:
