@@ -48,6 +48,8 @@ pub struct Expected {
 const ROOM: usize = 1 << 21;
 const BUCKETS: usize = 1 << 15;
 const LANES: usize = 8;
+/// Groups of more rows are cut, so that threads can share them.
+pub const LARGEST_GROUP: usize = 1024;
 
 #[inline(always)]
 fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
@@ -135,7 +137,7 @@ struct Padded<'a> {
 impl<'a> Padded<'a> {
     fn new(of: &'a Gaussians<'a>, width: usize) -> Self {
         let stride = padded(width);
-        let lines = of.precision.chunks_exact(width);
+        let lines = of.precision.chunks_exact(width.max(1));
         let precision = lines.flat_map(|line| line.iter().copied().chain((width..stride).map(|_| 0.0))).collect();
         Self { of, precision, width, stride }
     }

@@ -191,9 +191,12 @@ fn make_groups(
         if pattern >= sizes.len() || class >= classes || count > rows {
             return Err(PyValueError::new_err("a group is outside the patterns and classes"));
         }
-        groups.push(expected::Group { pattern, class, rows: row..row + count, cells: cell });
+        for start in (row..row + count).step_by(expected::LARGEST_GROUP) {
+            let end = (row + count).min(start + expected::LARGEST_GROUP);
+            groups.push(expected::Group { pattern, class, rows: start..end, cells: cell });
+            cell += (end - start) * sizes[pattern];
+        }
         row += count;
-        cell += count * sizes[pattern];
     }
     check_sizes(&[(lines.len() % 3, 0), (row, rows), (cell, cells)])?;
     Ok(groups)
