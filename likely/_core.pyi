@@ -26,6 +26,15 @@ def collect_moments(
 def collect_scatter(
     x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None, fourth: bool
 ) -> list[_Floats]: ...
+def collect_expected(
+    cells: _Floats,
+    rows: int,
+    weights: _Floats | None,
+    there: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    mean: _Floats,
+    precision: _Floats,
+) -> list[_Floats]: ...
 def collect_categories(
     x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None
 ) -> list[tuple[_Floats, _Floats]]: ...

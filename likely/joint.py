@@ -69,8 +69,7 @@ class Joint:
             try:
                 densities.append(part.family.solve(block))
             except UnsolvableError as error:
-                numbers = error.columns if part.columns is None else [part.columns[j] for j in error.columns]
-                raise error.naming(columns.listed(numbers)) from None
+                raise error.named(columns, part.columns) from None
         return cls(statistics.classes, weights, parts, tuple(densities), columns.width)
 
     @cached_property

@@ -4,6 +4,7 @@ try:
     from likely._core import (
         BadCellError,
         collect_categories,
+        collect_expected,
         collect_moments,
         collect_scatter,
         collect_sparse,
@@ -35,6 +36,7 @@ except ModuleNotFoundError as error:
 __all__ = [
     "BadCellError",
     "collect_categories",
+    "collect_expected",
     "collect_moments",
     "collect_scatter",
     "collect_sparse",

@@ -46,7 +46,8 @@ class Statistics:
     labels
         the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``
     origin
-        classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset
+        classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset; NaN where a
+        full covariance never saw a cell of the column, whose sums are 0
     lost
         with an origin: what rounding took from each sum when statistics were added, so that no digits are lost to
         many batches either
@@ -130,7 +131,7 @@ class Statistics:
         if whole.origin is None or whole.origin is origin:
             return whole
         sums = dict(whole.sums)
-        d = whole.origin - origin
+        d = np.nan_to_num(whole.origin - origin)
         n, s = sums["weight"], sums["sum"]
         if "product" in sums:
             _rebase_products(sums, d)
@@ -149,6 +150,7 @@ class Statistics:
         # A class that only one side has seen keeps the origin of that side: sums of nothing are 0 about any origin.
         seen = one.sums["weight"].reshape(len(one.origin), -1) != 0
         origin = np.where(seen, one.origin, two.origin)
+        _check_same_columns(one, two)
         two = two.rebased(origin)
         sums, lost = {}, {}
         for name, a in one.sums.items():
@@ -222,6 +224,19 @@ def class_weights(assignment: Assignment) -> Statistics:
         codes, weights = codes[known], None if weights is None else weights[known]
     weight = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
     return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": classes})
+
+
+def _check_same_columns(one: Statistics, two: Statistics) -> None:
+    """Raise if one side never saw a cell of a column that the other saw: there is nothing to expect of its rows."""
+    assert one.origin is not None
+    assert two.origin is not None
+    never_one, never_two = np.isnan(one.origin).any(axis=0), np.isnan(two.origin).any(axis=0)
+    if one.sums["weight"].any() and two.sums["weight"].any() and np.any(never_one != never_two):
+        columns = ", ".join(map(str, np.flatnonzero(never_one != never_two).tolist()))
+        raise ValueError(
+            f"expected rows with a cell in every column that other rows have, got none in column {columns}: under a "
+            "full covariance, learn or forget them together with others"
+        )
 
 
 def _check_squares(left: Mapping[str, Array], had: Mapping[str, Array]) -> None:

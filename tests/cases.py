@@ -29,6 +29,8 @@ class Case:
     kinds: tuple[str, ...]
     holes: bool = True
     """whether it can be fitted on missing cells"""
+    expected: bool = False
+    """whether missing cells are expected from others of their batch, so that batches are not quite one fit"""
     offset: bool = False
     """whether an offset of 1e9 standard deviations must cost nothing"""
     least_rows: int = 1
@@ -197,7 +199,8 @@ def _gaussian(covariance: str, tied: float, shrinkage: Any = 0.0, **more: Any) -
         f"{covariance} {shown}",
         lambda: GaussianDiscriminant(covariance, **settings),
         ("real",) * 3,
-        holes=not full,
+        holes=shrinkage != "ledoit-wolf",
+        expected=full,
         offset=not isinstance(more.get("pseudo_rows"), GaussianPrior),
         least_rows=least_rows,
         linear=tied == 1,

@@ -14,6 +14,7 @@ from likely.families.gaussian import DiagonalGaussian, FullGaussian
 from likely.table import read_table
 
 EXACT = 1e-12
+SETTLED = 1e-7
 
 
 # What is compared, and against which scale
@@ -67,7 +68,12 @@ def _deviations(X: np.ndarray, y: np.ndarray, density: Any) -> np.ndarray:
 
 
 def assert_same(case: Case, data: Data, one: Any, two: Any, tolerance: float = EXACT) -> None:
-    """Assert that two models are the same in every parameter, to a tolerance relative to its scale."""
+    """Assert that two models are the same in every parameter, to a tolerance relative to its scale.
+
+    Where missing cells are expected, it is to the digits to which steps have settled.
+    """
+    if case.expected and np.isnan(data.X).any():
+        tolerance = max(tolerance, SETTLED)
     np.testing.assert_array_equal(one.classes_, two.classes_)
     np.testing.assert_allclose(one.class_count_, two.class_count_, rtol=tolerance, atol=0)
     wanted, scale = parameters(one), scales(data, one)
@@ -127,11 +133,16 @@ def adding_nothing_changes_nothing(case: Case, data: Data) -> None:
     assert_bitwise(model, learn(case, data).merge())
 
 
-def order_does_not_matter(case: Case, data: Data) -> None:
-    """Merging in either order, and shuffling the rows, give the same model."""
+def order_of_rows_does_not_matter(case: Case, data: Data) -> None:
+    """Shuffled rows give the same model."""
+    shuffled = data.rows(_random(data).permutation(len(data.y)))
+    assert_same(case, data, learn(case, data), learn(case, shuffled))
+
+
+def order_of_merging_does_not_matter(case: Case, data: Data) -> None:
+    """The last part may be the first."""
     rng = _random(data)
     model = learn(case, data)
-    assert_same(case, data, model, learn(case, data.rows(rng.permutation(len(data.y)))))
     parts = [learn_more(case, case.make(), part) for part in _parts(data, rng, 3)]
     last = parts.pop()
     assert_same(case, data, model, last.merge(*parts[::-1]))

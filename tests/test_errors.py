@@ -91,20 +91,6 @@ def test_negative_counts_in_a_sparse_matrix_are_refused():
         assert_unchanged_by(model, ask, "-4", "row 3", "column 1")
 
 
-@pytest.mark.parametrize("tied", [False, True, 0.5])
-def test_holes_are_refused_in_training_a_full_covariance_and_the_columns_named(tied):
-    frame = pd.DataFrame(np.column_stack([with_cell(np.nan), X[:, 0]]), columns=["age", "income", "height"])
-    frame.iloc[0, 2] = np.nan
-    assert_refused(
-        lambda: GaussianDiscriminant(tied=tied).fit(frame, Y), "NaN", "'income'", "'height'", "diagonal", "EM"
-    )
-    model = GaussianDiscriminant(tied=tied).fit(X, Y)
-    for learn in LEARNING.values():
-        assert_unchanged_by(
-            model, lambda model, learn=learn: learn(model, with_cell(np.nan), Y), "NaN", "column 1", "EM"
-        )
-
-
 # Shapes
 
 

@@ -27,6 +27,51 @@ def test_log_shares(kind):
     np.testing.assert_allclose(native.log_shares(counts, smoothing), want, rtol=1e-14)
 
 
+def _rows_with_holes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows of 11 columns, sorted by pattern and class, the patterns, and lines of (pattern, class, rows)."""
+    rng = np.random.default_rng(11)
+    patterns = rng.random((40, 11)) < 0.6
+    patterns[:2] = [[True] * 11, [True] + [False] * 10]
+    groups = np.array([(p, c, rng.integers(1, 30)) for p in range(40) for c in range(CLASSES) if rng.random() < 0.7])
+    x = rng.normal(size=(groups[:, 2].sum(), 11))
+    x[~np.repeat(patterns[groups[:, 0]], groups[:, 2], axis=0)] = np.nan
+    return x, patterns, groups
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_collect_expected(tied, weighted):
+    x, patterns, groups = _rows_with_holes()
+    rng = np.random.default_rng(12)
+    mean = rng.normal(size=(CLASSES, 11))
+    factor = np.eye(11) + 0.3 * rng.normal(size=(1 if tied else CLASSES, 11, 11))
+    covariance = factor @ np.swapaxes(factor, 1, 2)
+    weights = rng.uniform(0.1, 3.0, len(x)) if weighted else None
+    there, precision = ~np.isnan(x), np.linalg.inv(covariance)
+    got = native.collect_expected(x[there], len(x), weights, patterns, groups, mean, precision)
+    want = [np.zeros(CLASSES), np.zeros((CLASSES, 11)), np.zeros((CLASSES, 11, 11))]
+    for i, c in enumerate(np.repeat(groups[:, 1], groups[:, 2])):
+        o, m, S = there[i], ~there[i], covariance[0 if tied else c]
+        B = np.linalg.solve(S[np.ix_(o, o)], S[np.ix_(o, m)]).T
+        t, C = x[i].copy(), np.zeros((11, 11))
+        t[m] = mean[c, m] + B @ (t[o] - mean[c, o])
+        C[np.ix_(m, m)] = S[np.ix_(m, m)] - B @ S[np.ix_(o, m)]
+        w = 1.0 if weights is None else weights[i]
+        for total, part in zip(want, (1.0, t, np.outer(t, t) + C), strict=True):
+            total[c] += w * part
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(got[2], np.swapaxes(got[2], 1, 2))
+
+
+@pytest.mark.parametrize("wrong", [(0, 0, 10**9), (0, 0, -1), (0, CLASSES, 1), (-1, 0, 1), (40, 0, 1), (1, 0, 1)])
+def test_groups_that_do_not_fit_are_refused(wrong):
+    x, patterns, groups = _rows_with_holes()
+    mean, precision = np.zeros((CLASSES, 11)), np.eye(11)[None]
+    with pytest.raises(ValueError, match=r"fit|outside"):
+        native.collect_expected(x[~np.isnan(x)], len(x), None, patterns, np.vstack([groups, [wrong]]), mean, precision)
+
+
 def test_encode_integers():
     for labels in ([3, -5, 3, 2**62, 0, -5], [7], np.random.default_rng(0).integers(-1000, 1000, 100_000)):
         classes, places = native.encode_integers(np.array(labels, dtype=np.int64))

@@ -2,6 +2,7 @@
 
 mod categories;
 mod density;
+mod expected;
 mod labels;
 mod moments;
 mod posterior;
@@ -172,6 +173,62 @@ fn collect_scatter<'py>(
         arrays.push(shaped(py, s.quartic, &[k, d, d])?);
     }
     Ok(arrays)
+}
+
+/// The groups of rows with holes, from lines of (pattern, class, rows), checked against the cells.
+fn make_groups(
+    lines: &[i64],
+    there: &[bool],
+    width: usize,
+    classes: usize,
+    rows: usize,
+    cells: usize,
+) -> PyResult<Vec<expected::Group>> {
+    let sizes: Vec<usize> = there.chunks_exact(width.max(1)).map(|row| row.iter().filter(|&&is| is).count()).collect();
+    let (mut groups, mut row, mut cell) = (vec![], 0, 0);
+    for line in lines.chunks_exact(3) {
+        let (pattern, class, count) = (line[0] as usize, line[1] as usize, line[2] as usize);
+        if pattern >= sizes.len() || class >= classes || count > rows {
+            return Err(PyValueError::new_err("a group is outside the patterns and classes"));
+        }
+        for start in (row..row + count).step_by(expected::LARGEST_GROUP) {
+            let end = (row + count).min(start + expected::LARGEST_GROUP);
+            groups.push(expected::Group { pattern, class, rows: start..end, cells: cell });
+            cell += (end - start) * sizes[pattern];
+        }
+        row += count;
+    }
+    check_sizes(&[(lines.len() % 3, 0), (row, rows), (cell, cells)])?;
+    Ok(groups)
+}
+
+/// Expected sums of rows with holes under a Gaussian for each class, about the origin of the cells and means:
+/// (weight, sum, product).
+#[pyfunction]
+fn collect_expected<'py>(
+    py: Python<'py>,
+    cells: PyReadonlyArray1<'py, f64>,
+    rows: usize,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    there: PyReadonlyArray2<'py, bool>,
+    groups: PyReadonlyArray2<'py, i64>,
+    mean: PyReadonlyArray2<'py, f64>,
+    precision: PyReadonlyArrayDyn<'py, f64>,
+) -> PyResult<Arrays<'py>> {
+    let (k, d) = (mean.shape()[0], mean.shape()[1]);
+    let (cells, there) = (cells.as_slice()?, there.as_slice()?);
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let gaussians = expected::Gaussians { mean: mean.as_slice()?, precision: precision.as_slice()? };
+    let each = if gaussians.precision.len() == d * d { d * d } else { k * d * d };
+    check_sizes(&[
+        (gaussians.precision.len(), each),
+        (there.len() % d.max(1), 0),
+        (weights.map_or(rows, <[f64]>::len), rows),
+    ])?;
+    let groups = make_groups(groups.as_slice()?, there, d, k, rows, cells.len())?;
+    let holes = expected::Holes { cells, weights, there, groups, width: d };
+    let e = py.detach(|| expected::expect(&holes, &gaussians));
+    Ok(vec![shaped(py, e.weight, &[k])?, shaped(py, e.sum, &[k, d])?, shaped(py, e.product, &[k, d, d])?])
 }
 
 /// For each column its distinct values, sorted, and their weights (values × classes).
@@ -547,6 +604,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BadCellError", m.py().get_type::<BadCellError>())?;
     m.add_function(wrap_pyfunction!(collect_moments, m)?)?;
     m.add_function(wrap_pyfunction!(collect_scatter, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_expected, m)?)?;
     m.add_function(wrap_pyfunction!(collect_categories, m)?)?;
     m.add_function(wrap_pyfunction!(collect_sparse, m)?)?;
     m.add_function(wrap_pyfunction!(score_gaussian, m)?)?;

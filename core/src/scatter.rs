@@ -20,7 +20,7 @@ const HIGH: usize = 4;
 const WIDE: usize = 8;
 
 /// The width of a padded line: a whole number of blocks.
-fn padded(width: usize) -> usize {
+pub fn padded(width: usize) -> usize {
     width.div_ceil(WIDE) * WIDE
 }
 
@@ -51,16 +51,16 @@ fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: b
 }
 
 /// The sums of some rows of one class, padded.
-struct Part {
-    weight: f64,
-    sum: Vec<f64>,
-    product: Vec<f64>,
+pub struct Part {
+    pub weight: f64,
+    pub sum: Vec<f64>,
+    pub product: Vec<f64>,
     cubic: Vec<f64>,
     quartic: Vec<f64>,
 }
 
 impl Part {
-    fn new(stride: usize, fourth: bool) -> Self {
+    pub fn new(stride: usize, fourth: bool) -> Self {
         let square = stride * stride;
         let more = if fourth { square } else { 0 };
         Self {
@@ -72,8 +72,27 @@ impl Part {
         }
     }
 
+    /// Counts the line of a bucket that was filled last, and empties the bucket if it is full.
+    pub fn take(&mut self, bucket: &mut Bucket, w: f64, stride: usize) {
+        let at = bucket.rows * stride..(bucket.rows + 1) * stride;
+        let line = &bucket.t[at.clone()];
+        self.weight += w;
+        for (sum, x) in self.sum.iter_mut().zip(line) {
+            *sum += w * x;
+        }
+        if !bucket.wt.is_empty() {
+            for (to, from) in bucket.wt[at].iter_mut().zip(line) {
+                *to = w * from;
+            }
+        }
+        bucket.rows += 1;
+        if (bucket.rows + 1) * stride > bucket.t.len() {
+            self.empty(bucket, stride);
+        }
+    }
+
     /// Adds the products of the rows in a bucket, and empties it.
-    fn empty(&mut self, bucket: &mut Bucket, stride: usize) {
+    pub fn empty(&mut self, bucket: &mut Bucket, stride: usize) {
         let used = bucket.rows * stride;
         let t = &bucket.t[..used];
         let wt = if bucket.wt.is_empty() { t } else { &bucket.wt[..used] };
@@ -87,7 +106,7 @@ impl Part {
         bucket.rows = 0;
     }
 
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.weight += other.weight;
         let pairs = [
             (&mut self.sum, &other.sum),
@@ -104,10 +123,21 @@ impl Part {
 }
 
 /// Rows of one class, centred and waiting to be multiplied together.
-struct Bucket {
+pub struct Bucket {
     rows: usize,
     t: Vec<f64>,
     wt: Vec<f64>,
+}
+
+impl Bucket {
+    pub fn new(numbers: usize, weighted: bool) -> Self {
+        Self { rows: 0, t: vec![0.0; numbers], wt: vec![0.0; if weighted { numbers } else { 0 }] }
+    }
+
+    /// The line to fill next; what pads it stays 0.
+    pub fn line(&mut self, stride: usize) -> &mut [f64] {
+        &mut self.t[self.rows * stride..(self.rows + 1) * stride]
+    }
 }
 
 /// The rows and classes that one thread collects.
@@ -130,13 +160,7 @@ fn collect_piece(
     let capacity = (BUCKETS / (stride * piece.classes.len()).max(1)).clamp(8, 64);
     let weighted = assignment.weights.is_some();
     let mut parts: Vec<Part> = piece.classes.clone().map(|_| Part::new(stride, fourth)).collect();
-    let mut buckets: Vec<Bucket> = (piece.classes.clone())
-        .map(|_| Bucket {
-            rows: 0,
-            t: vec![0.0; capacity * stride],
-            wt: vec![0.0; if weighted { capacity * stride } else { 0 }],
-        })
-        .collect();
+    let mut buckets: Vec<Bucket> = piece.classes.clone().map(|_| Bucket::new(capacity * stride, weighted)).collect();
     for row in piece.rows.clone() {
         let Some((class, w)) = assignment.of(row) else { continue };
         if !piece.classes.contains(&class) {
@@ -144,25 +168,14 @@ fn collect_piece(
         }
         let index = class - piece.classes.start;
         let (bucket, part) = (&mut buckets[index], &mut parts[index]);
-        let at = bucket.rows * stride..(bucket.rows + 1) * stride;
-        let line = &mut bucket.t[at.clone()];
+        let line = bucket.line(stride);
         if source.load_rows(std::iter::once(row), stride, line)? {
             return Err(missing_cell(source, row));
         }
-        part.weight += w;
-        for ((x, o), sum) in line.iter_mut().zip(&origin[class * width..(class + 1) * width]).zip(&mut part.sum) {
+        for (x, o) in line.iter_mut().zip(&origin[class * width..(class + 1) * width]) {
             *x -= o;
-            *sum += w * *x;
         }
-        if weighted {
-            for (to, from) in bucket.wt[at].iter_mut().zip(line.iter()) {
-                *to = w * from;
-            }
-        }
-        bucket.rows += 1;
-        if bucket.rows == capacity {
-            part.empty(bucket, stride);
-        }
+        part.take(bucket, w, stride);
     }
     for (bucket, part) in buckets.iter_mut().zip(&mut parts) {
         part.empty(bucket, stride);
@@ -176,7 +189,7 @@ fn missing_cell(source: &Source, row: usize) -> BadCell {
 }
 
 /// Copies a padded matrix without its padding; `upper`: the lower half mirrors the upper one.
-fn unpad(from: &[f64], width: usize, upper: bool, to: &mut Vec<f64>) {
+pub fn unpad(from: &[f64], width: usize, upper: bool, to: &mut Vec<f64>) {
     let stride = padded(width);
     for i in 0..width {
         for j in 0..width {

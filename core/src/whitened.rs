@@ -317,7 +317,7 @@ fn marginal_scores(source: &Source, full: &Full, there: &[usize], rows: &[usize]
 
 /// The lower Cholesky factor, in place (the upper half is left as it is). A principal block of a positive definite
 /// matrix is positive definite, so the roots exist.
-fn cholesky(a: &mut [f64], size: usize) {
+pub fn cholesky(a: &mut [f64], size: usize) {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     for i in 0..size {
         let (above, line) = a.split_at_mut(i * size);

@@ -14,6 +14,10 @@ from likely.table import SparseRows, Table
 class GaussianDiscriminant(GenerativeClassifier):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
+    Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
+    rows with holes ``partial_fit``, ``merge`` and ``forget`` give nearly the model of all rows together, of others
+    exactly that.
+
     Parameters
     ----------
     covariance
@@ -89,15 +93,6 @@ class GaussianDiscriminant(GenerativeClassifier):
             shrinkage = "oas" if self.covariance == "full" else 0.0
         family = Gaussian(self.covariance, self.tied, shrinkage, self.target, self.pseudo_rows, self.unbiased)
         return (Part(family, None),)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if self.covariance == "full":
-            # scikit-learn has one tag for missing cells in fit and in predict. A full covariance takes them in predict
-            # only, which its checks of input validation cannot express; our tests run the others of them one by one.
-            tags.input_tags.allow_nan = False
-            tags.no_validation = True
-        return tags
 
     @property
     def means_(self) -> Array:

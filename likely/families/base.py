@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.native import BadCellError
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block, Table
+from likely.table import Block, Columns, Table
 
 Codes = NDArray[np.int64]
 
@@ -92,7 +92,10 @@ class Family(ABC):
     def collect(self, block: Block, assignment: Assignment) -> Statistics:
         """Collect the sufficient statistics of a block of columns."""
         with readable_errors(block.table, self.expects):
-            return self._collect(block, assignment)
+            try:
+                return self._collect(block, assignment)
+            except UnsolvableError as error:
+                raise error.named(block.table.columns, block.columns) from None
 
     @abstractmethod
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
@@ -105,17 +108,18 @@ class Family(ABC):
 class UnsolvableError(np.linalg.LinAlgError):
     """Statistics that no parameters fit: the numbers of the columns to blame, and what to say before and after them.
 
-    ``label`` is the class to blame, or None if it is all of them.
+    ``label`` is the class to blame, or None if it is all of them, and ``rows`` how many rows it has.
     """
 
-    def __init__(self, columns: list[int], before: str, after: str, label: Any = None):
+    def __init__(self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0):
         super().__init__(before, after)
-        self.columns, self.before, self.after, self.label = columns, before, after, label
+        self.columns, self.before, self.after, self.label, self.rows = columns, before, after, label, rows
 
-    def naming(self, columns: str) -> "UnsolvableError":
-        """Return the error as a sentence that names the columns."""
-        named = UnsolvableError(self.columns, self.before, self.after, self.label)
-        named.args = (f"{self.before}{columns}{self.after}",)
+    def named(self, columns: Columns, places: list[int] | None) -> "UnsolvableError":
+        """Return the error in words; ``places``: where the columns of the block are in the table, None if all are."""
+        numbers = self.columns if places is None else [places[j] for j in self.columns]
+        named = UnsolvableError(self.columns, self.before, self.after, self.label, self.rows)
+        named.args = (f"{self.before}{columns.listed(numbers)}{self.after}",)
         return named
 
 

@@ -1,6 +1,6 @@
 """Gaussians: spherical, diagonal or full, by class or tied, and the log-normal, a Gaussian of the logarithm."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,12 +10,15 @@ from likely import native
 from likely.families.base import Density, Family, UnsolvableError, on_one_line
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
+from likely.families.missing import collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
 _COLLINEAR = 1e-12
+# What is left after the means of missing cells were taken again and again.
+_COLLINEAR_EXPECTED = 1e-10
 # The variance of a direction that is left out, where a number is needed for it, in units of the largest.
 _NEXT_TO_FLAT = 1e6
 
@@ -158,19 +161,24 @@ class Gaussian(Family):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         if self.covariance != "full":
             return collect_moments(block, assignment, self.domain, centred=True)
-        classes, codes, weights = assignment
-        x, fourth = block.dense(), self.structure.needs_fourth_moments
+        fourth = self.structure.needs_fourth_moments
         try:
-            arrays = native.collect_scatter(x, block.columns, len(classes), codes, weights, fourth)
+            origin, *sums = native.collect_scatter(
+                block.dense(), block.columns, len(assignment.classes), assignment.codes, assignment.weights, fourth
+            )
         except native.BadCellError as error:
-            if np.isnan(error.args[2]):
-                raise ValueError(_no_holes(block)) from None
-            raise
-        check_scale(block, assignment, np.einsum("cii->ci", arrays[3]))
-        names = ["weight", "sum", "product", "cubic", "quartic"]
-        sums = dict(zip(names, arrays[1:], strict=False))
-        axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in sums.items()}
-        return Statistics(sums, axes, {"class": classes}, arrays[0])
+            if not np.isnan(error.args[2]):
+                raise
+        else:
+            check_scale(block, assignment, np.einsum("cii->ci", sums[2]))
+            return full_statistics(assignment, sums, origin)
+        if fourth:
+            raise ValueError(_no_fourth_moments(block))
+        # The likelihood divides by n, n − 1 is for the end; and of flat directions nothing could be expected.
+        likeliest = replace(self, unbiased=False, flat=None)
+        return collect_missing(
+            block, assignment, likeliest.moments, lambda sums: likeliest._solved(sums, _COLLINEAR_EXPECTED)
+        )
 
     def covariances(self, statistics: Statistics) -> Array:
         """Return the covariance of every class, or one for all, of the rows that were seen."""
@@ -181,15 +189,22 @@ class Gaussian(Family):
         total: Array = self.structure.total(Moments.of(statistics), statistics)[0]
         return total
 
-    def solve(self, statistics: Statistics) -> Density:
-        """Return a Gaussian density for every class."""
+    def moments(self, statistics: Statistics) -> Moments:
+        """Return the moments of every class, imagined rows included."""
         moments = Moments.of(statistics)
         pooled = moments.pooled
         if isinstance(self.pseudo_rows, GaussianPrior):
             moments = moments.with_imagined(self.pseudo_rows.moments(moments))
         elif self.pseudo_rows > 0:
             moments = moments.with_imagined(pooled.weighing(self.pseudo_rows))
-        moments = moments.filled(pooled)
+        return moments.filled(pooled)
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return a Gaussian density for every class."""
+        return self._solved(statistics, _COLLINEAR)
+
+    def _solved(self, statistics: Statistics, collinear: float) -> Density:
+        moments = self.moments(statistics)
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
             if self.flat is not None:
@@ -197,7 +212,7 @@ class Gaussian(Family):
                 if directions.shape[1] < len(directions):
                     filled = self.flat.filled(covariances[0])[None]
                     return FlatGaussian(moments.mean, filled, np.asarray(np.linalg.cholesky(filled)), directions)
-            return FullGaussian(moments.mean, covariances, _factors(covariances, statistics))
+            return FullGaussian(moments.mean, covariances, _factors(covariances, statistics, collinear))
         seen = moments.n.sum(axis=0) > 0
         mean = np.where(seen, moments.mean, np.nan)
         variance = np.where(seen, np.broadcast_to(covariances, mean.shape), np.nan)
@@ -218,7 +233,7 @@ class LogNormal(Gaussian):
             raise ValueError("expected a diagonal covariance of log-normal columns, got 'full': take logarithms first")
 
 
-def _factors(covariances: Array, statistics: Statistics) -> Array:
+def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Array:
     """Return the Cholesky factors of covariances, or say which columns of which class make one singular."""
     deviations = np.sqrt(np.einsum("cii->ci", covariances))
     deviations = np.where(deviations > 0, deviations, 1.0)
@@ -228,18 +243,19 @@ def _factors(covariances: Array, statistics: Statistics) -> Array:
         unexplained = np.einsum("cii->ci", factors) ** 2
     except np.linalg.LinAlgError:
         unexplained = np.stack([_unexplained(correlation) for correlation in correlations])
-    if unexplained.min() > _COLLINEAR:
+    if unexplained.min() > collinear:
         return factors * deviations[:, :, None]
-    index = int(np.argmax(unexplained.min(axis=1) <= _COLLINEAR))
+    index = int(np.argmax(unexplained.min(axis=1) <= collinear))
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
     label = classes[index] if len(covariances) == len(classes) else None
     whose, rows = ("all classes", weight.sum()) if label is None else (f"class {label.item()!r}", weight[index])
     raise UnsolvableError(
-        np.flatnonzero(unexplained[index] <= _COLLINEAR).tolist(),
+        np.flatnonzero(unexplained[index] <= collinear).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
         f"{covariances.shape[1]} columns): the others determine ",
         "; leave such columns out, or use shrinkage='oas', tied=True or covariance='diagonal'",
         label,
+        float(rows),
     )
 
 
@@ -254,11 +270,9 @@ def _unexplained(correlation: Array) -> Array:
     return unexplained
 
 
-def _no_holes(block: Block) -> str:
-    x = block.values()
-    holes = [block.number(j) for j in np.flatnonzero(np.isnan(x).any(axis=0)).tolist()]
+def _no_fourth_moments(block: Block) -> str:
+    holes = [block.number(j) for j in np.flatnonzero(np.isnan(block.values()).any(axis=0)).tolist()]
     return (
-        f"expected no missing cells to fit a full covariance, got NaN in {block.table.columns.listed(holes)}: "
-        "use covariance='diagonal' or 'spherical', which take them as they are (a full covariance needs EM, "
-        "which is yet to come)"
+        f"expected no missing cells with shrinkage='ledoit-wolf', got NaN in {block.table.columns.listed(holes)}: "
+        "use shrinkage='oas' or a number, which need no products of four cells"
     )

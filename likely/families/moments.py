@@ -73,8 +73,9 @@ class Moments:
     def of(cls, statistics: Statistics) -> Self:
         """Take the moments from the statistics of a Gaussian."""
         statistics = statistics.restored()
-        sums, origin = statistics.sums, statistics.origin
-        assert origin is not None
+        sums = statistics.sums
+        assert statistics.origin is not None
+        origin = np.nan_to_num(statistics.origin)
         n = sums["weight"].reshape(len(origin), -1)
         shift = over(sums["sum"], n)
         seen = n > 0

@@ -95,16 +95,10 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
 
         Rows of different weights are learned by ``partial_fit``.
         """
-        return super().fit(X, y)
-
-    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
-        classes, counts = knowledge.statistics.classes, knowledge.statistics.weights.sums["weight"]
-        if len(classes) < 2:
-            raise ValueError(f"The number of classes has to be greater than one. Got {len(classes)} class.")
         try:
-            super()._solve_now(table, knowledge)
+            return super().fit(X, y)
         except UnsolvableError as error:
-            if np.any((classes == error.label) & (counts == 1)):
+            if error.rows == 1:
                 raise ValueError(
                     f"y has only 1 sample in class {error.label}, covariance is ill defined: regularise it"
                 ) from None
@@ -113,6 +107,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
                 f"The covariance matrix of class {error.label} is not full rank. Increase the value of `{regularise}` "
                 f"to reduce the collinearity: {error}"
             ) from None
+
+    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
+        classes = knowledge.statistics.classes
+        if len(classes) < 2:
+            raise ValueError(f"The number of classes has to be greater than one. Got {len(classes)} class.")
+        super()._solve_now(table, knowledge)
 
     @property
     def covariance_(self) -> list[Array]:
