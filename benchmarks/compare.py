@@ -25,7 +25,7 @@ def compare(
     ours(), peer()
     pairs = [(seconds(repeated(ours)), seconds(repeated(peer))) for _ in range(repeats)]
     a, b = (median(column) / times for column in zip(*pairs, strict=True))
-    print(f"{name:<52}{_shown(a):>12}{_shown(b):>12}{b / a:>9.1f} ×", flush=True)
+    print(f"{name:<52}{_shown(a):>12}{_shown(b):>12}{b / a:>9.{1 if b / a >= 2 else 2}f} ×", flush=True)
     return b / a
 
 

@@ -1,6 +1,7 @@
 """The covariance grid: spherical, diagonal or full, by class or tied, shrunk or not, from one set of moments."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -63,25 +64,28 @@ class Structure(ABC):
         """Return the covariance of every class, or one for all if tied: variances, or matrices if full."""
         n = moments.n
         degrees = n - (n > 0) if self.unbiased else n
-        of_all = self._of_all(moments)
-        within = _divide(*self._simplified(*_summed(moments.scatter, n)), np.zeros(()))
         parts = []
         if self.tied < 1 or self.pooling is not None:
             fourth = self._fourth(statistics, moments.mean)
             # A class of which nothing is known varies like all classes together.
-            parts.append((1 - self.tied, self._shrunk(moments.scatter, degrees, n, of_all, fourth)))
+            parts.append((1 - self.tied, self._shrunk(moments.scatter, degrees, n, fourth, moments)))
         if self.pooling is not None:
             weights = n.max(axis=1) / n.max(axis=1).sum() if isinstance(self.pooling, str) else self.pooling
             parts = [(1.0, np.einsum("c,c...->...", weights, parts[0][1])[None])]
         elif self.tied > 0:
             fourth = self._fourth(statistics, moments.mean, pooled=True)
             scatter, degrees, n = _summed(moments.scatter, degrees, n)
-            parts.append((self.tied, self._shrunk(scatter, degrees, n, of_all, fourth)))
+            parts.append((self.tied, self._shrunk(scatter, degrees, n, fourth, moments)))
         covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts))
+        if self.floor == self.added_variance == 0:
+            return covariance
         variances = self._variances(covariance) + self.addition(moments)
-        return self._with_variances(
-            covariance, _at_least(variances, self.floor, self._variances(within), self._variances(of_all))
-        )
+        if self.floor > 0:
+            within = _divide(*self._simplified(*_summed(moments.scatter, moments.n)), lambda: np.zeros(()))
+            variances = _at_least(
+                variances, self.floor, self._variances(within), self._variances(self._of_all(moments))
+            )
+        return self._with_variances(covariance, variances)
 
     def addition(self, moments: Moments) -> float:
         """Return what is added to every variance: a share of the largest of them over all rows."""
@@ -93,14 +97,14 @@ class Structure(ABC):
         """Return the covariance of all rows, whatever their class, shrunk as those of the classes are."""
         total = moments.pooled
         fourth = self._fourth(statistics, np.broadcast_to(total.mean, moments.mean.shape), pooled=True)
-        return self._shrunk(total.scatter, total.n, total.n, np.zeros(()), fourth)
+        return self._shrunk(total.scatter, total.n, total.n, fourth, moments)
 
     def _of_all(self, moments: Moments) -> Array:
         total = moments.pooled
-        return _divide(*self._simplified(total.scatter, total.n), np.zeros(()))
+        return _divide(*self._simplified(total.scatter, total.n), lambda: np.zeros(()))
 
-    def _shrunk(self, scatter: Array, degrees: Array, n: Array, of_all: Array, fourth: Array | None) -> Array:
-        covariance = _divide(*self._simplified(scatter, degrees), of_all)
+    def _shrunk(self, scatter: Array, degrees: Array, n: Array, fourth: Array | None, moments: Moments) -> Array:
+        covariance = _divide(*self._simplified(scatter, degrees), lambda: self._of_all(moments))
         if self.shrinkage == 0:
             return covariance
         target = self.target or self.targets[0]
@@ -204,11 +208,11 @@ class Full(Structure):
 STRUCTURES: dict[str, type[Structure]] = {"spherical": Spherical, "diagonal": Diagonal, "full": Full}
 
 
-def _divide(scatter: Array, degrees: Array, otherwise: Array) -> Array:
+def _divide(scatter: Array, degrees: Array, otherwise: Callable[[], Array]) -> Array:
     if degrees.all():
         return scatter / degrees
     known = np.broadcast_to(degrees > 0, scatter.shape)
-    out = np.broadcast_to(otherwise, scatter.shape).copy()
+    out = np.broadcast_to(otherwise(), scatter.shape).copy()
     np.divide(scatter, degrees, out=out, where=known)
     return out
 
@@ -219,13 +223,11 @@ def _summed(*arrays: Array) -> tuple[Array, ...]:
 
 
 def _at_least(variance: Array, floor: float, within: Array, of_all: Array) -> Array:
-    """Lift variances to the floor, if there is one.
+    """Lift variances to the floor.
 
     The scale of a column is its variance within classes; if it never varies there, its variance over all rows; and if
     it never varies at all it has no scale, and the variance 1 in every class.
     """
-    if floor == 0:
-        return variance
     scale = np.where(within > 0, within, of_all)
     lifted = np.maximum(variance, floor * scale)
     return np.where(lifted > 0, lifted, 1.0)

@@ -191,13 +191,12 @@ class Gaussian(Family):
 
     def moments(self, statistics: Statistics) -> Moments:
         """Return the moments of every class, imagined rows included."""
-        moments = Moments.of(statistics)
-        pooled = moments.pooled
+        seen = moments = Moments.of(statistics)
         if isinstance(self.pseudo_rows, GaussianPrior):
             moments = moments.with_imagined(self.pseudo_rows.moments(moments))
         elif self.pseudo_rows > 0:
-            moments = moments.with_imagined(pooled.weighing(self.pseudo_rows))
-        return moments.filled(pooled)
+            moments = moments.with_imagined(moments.pooled.weighing(self.pseudo_rows))
+        return moments if moments.n.all() else moments.filled(seen.pooled)
 
     def solve(self, statistics: Statistics) -> Density:
         """Return a Gaussian density for every class."""

@@ -75,7 +75,9 @@ class Moments:
         statistics = statistics.restored()
         sums = statistics.sums
         assert statistics.origin is not None
-        origin = np.nan_to_num(statistics.origin)
+        origin = statistics.origin
+        if np.isnan(origin).any():
+            origin = np.nan_to_num(origin)
         n = sums["weight"].reshape(len(origin), -1)
         shift = over(sums["sum"], n)
         seen = n > 0
@@ -132,8 +134,6 @@ class Moments:
 
     def filled(self, pooled: "Moments") -> Self:
         """Return moments in which a class without a cell in a column has the mean of all classes there."""
-        if self.n.all():
-            return self
         return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))
 
 
