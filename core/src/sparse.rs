@@ -68,7 +68,7 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
     /// The cells of a row in which nothing is missing, 0 or wrong, and numbers are read as they are; else None. Nearly
     /// every row is such a one, and this is many times faster than [`Self::row`].
     #[inline(always)]
-    fn plain(&self, row: usize) -> Option<impl Iterator<Item = (usize, f64)>> {
+    fn plain(&self, row: usize) -> Option<impl Iterator<Item = (usize, f64)> + Clone> {
         let at = self.starts[row] as usize..self.starts[row + 1] as usize;
         let (indices, values) = (&self.indices[at.clone()], &self.values[at]);
         let (mut inside, mut positive) = (true, true);
@@ -115,7 +115,7 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
 /// Rows a thread takes at a time.
 const PIECE: usize = 256;
 
-/// How many words ahead their scores are asked for: the table may be far larger than any cache.
+/// How many words ahead their scores are asked for, which may lie in a table far larger than any cache.
 const AHEAD: usize = 8;
 
 #[inline(always)]
@@ -126,52 +126,65 @@ fn score_rows<I: Copy + Sync + TryInto<usize>, T: Cell, const FUSED: bool>(
     k: usize,
     out: &mut [f64],
 ) -> Result<(), Broken> {
-    let mut words: Vec<(usize, f64)> = vec![];
     for (r, out) in out.chunks_exact_mut(k).enumerate() {
-        words.clear();
-        if let Some(plain) = rows.plain(first + r) {
-            words.extend(plain);
-        } else {
-            for cell in rows.row(first + r) {
-                let cell = cell?;
-                if cell.1 != 0.0 {
-                    words.push(cell);
-                }
+        let mut upcoming = rows.indices.iter().skip(rows.starts[first + r] as usize + AHEAD);
+        let ask = || {
+            if let Some(&index) = upcoming.next()
+                && let Ok(column) = index.try_into()
+                && let Some(next) = scores.get(column * k..(column + 1) * k)
+            {
+                next.iter().step_by(8).for_each(prefetch);
             }
-        }
-        for &(column, _) in words.iter().take(AHEAD) {
-            scores[column * k..(column + 1) * k].iter().step_by(8).for_each(prefetch);
-        }
-        let mut class = 0;
-        while class < k {
-            let at = &mut out[class..];
-            class += match k - class {
-                8.. => add_words::<8, FUSED>(&words, scores, k, class, at),
-                4.. => add_words::<4, FUSED>(&words, scores, k, class, at),
-                2.. => add_words::<2, FUSED>(&words, scores, k, class, at),
-                _ => add_words::<1, FUSED>(&words, scores, k, class, at),
-            };
+        };
+        if let Some(words) = rows.plain(first + r) {
+            add_words::<FUSED>(words, scores, k, out, ask);
+        } else {
+            let words = rows.row(first + r).filter(|word| !matches!(word, Ok((_, 0.0))));
+            let words = words.collect::<Result<Vec<_>, _>>()?;
+            add_words::<FUSED>(words.into_iter(), scores, k, out, ask);
         }
     }
     Ok(())
 }
 
+/// Adds x · score over the words of a row for every class, as many classes at a time as there are sums to keep at hand.
+/// Calls `ask` once for each word.
+#[inline(always)]
+fn add_words<const FUSED: bool>(
+    words: impl Iterator<Item = (usize, f64)> + Clone,
+    scores: &[f64],
+    k: usize,
+    out: &mut [f64],
+    mut ask: impl FnMut(),
+) {
+    let mut class = 0;
+    while class < k {
+        let at = &mut out[class..];
+        let words = words.clone().inspect(|_| {
+            if class == 0 {
+                ask();
+            }
+        });
+        class += match k - class {
+            8.. => add_to_classes::<8, FUSED>(words, scores, k, class, at),
+            4.. => add_to_classes::<4, FUSED>(words, scores, k, class, at),
+            2.. => add_to_classes::<2, FUSED>(words, scores, k, class, at),
+            _ => add_to_classes::<1, FUSED>(words, scores, k, class, at),
+        };
+    }
+}
+
 /// Adds x · score over words for N classes from `class` on; returns N.
 #[inline(always)]
-fn add_words<const N: usize, const FUSED: bool>(
-    words: &[(usize, f64)],
+fn add_to_classes<const N: usize, const FUSED: bool>(
+    words: impl Iterator<Item = (usize, f64)>,
     scores: &[f64],
     k: usize,
     class: usize,
     out: &mut [f64],
 ) -> usize {
     let mut sums = [0.0; N];
-    for (i, &(column, x)) in words.iter().enumerate() {
-        if class == 0
-            && let Some(&(next, _)) = words.get(i + AHEAD)
-        {
-            scores[next * k..(next + 1) * k].iter().step_by(8).for_each(prefetch);
-        }
+    for (column, x) in words {
         let place = column * k + class;
         for (sum, score) in sums.iter_mut().zip(&scores[place..place + N]) {
             *sum = fma::<FUSED>(x, *score, *sum);
