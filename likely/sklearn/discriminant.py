@@ -1,6 +1,9 @@
 """What the faces of scikit-learn's linear and quadratic discriminant analysis have in common."""
 
+from numbers import Real
 from typing import Any, ClassVar, Self
+
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likely.families import Gaussian
 from likely.joint import Part
@@ -8,6 +11,15 @@ from likely.sklearn.estimated import EstimatedGaussian
 from likely.sklearn.face import Face
 from likely.statistics import Array
 from likely.table import SparseRows, Table
+
+
+COMMON_CONSTRAINTS = {
+    "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+    "priors": ["array-like", None],
+    "store_covariance": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "covariance_estimator": [HasMethods("fit"), None],
+}
 
 
 class DiscriminantFace(Face):

@@ -2,18 +2,18 @@
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.estimators.classifier import Knowledge
 from likely.families import Gaussian
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
-from likely.sklearn.discriminant import DiscriminantFace
+from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
 from likely.statistics import Array
 from likely.table import Block, Table
 
@@ -71,13 +71,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     _parameter_constraints: ClassVar = {
+        **COMMON_CONSTRAINTS,
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "priors": ["array-like", None],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
     }
     _no_estimator = "covariance estimator is not supported with svd solver. Try another solver"
 

@@ -4,11 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.estimators.classifier import Knowledge
 from likely.families import UnsolvableError
-from likely.sklearn.discriminant import DiscriminantFace
+from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
 from likely.statistics import Array
 from likely.table import Table
 
@@ -56,13 +56,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
     """
 
     _parameter_constraints: ClassVar = {
+        **COMMON_CONSTRAINTS,
         "solver": [StrOptions({"svd", "eigen"})],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-        "priors": ["array-like", None],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
     }
     _no_estimator = "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
 
