@@ -12,7 +12,6 @@ from likely.sklearn.face import Face
 from likely.statistics import Array
 from likely.table import SparseRows, Table
 
-
 COMMON_CONSTRAINTS = {
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
     "priors": ["array-like", None],
