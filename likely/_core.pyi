@@ -67,7 +67,7 @@ def score_full(
     whitener: _Floats,
     covariance: _Floats,
     constant: _Floats,
-    compared: bool,
+    linear: tuple[_Floats, _Floats, _Floats] | None,
     out: _Floats,
 ) -> None: ...
 def score_categories(

@@ -231,11 +231,15 @@ def test_score_full(x, columns, tied, holes):
     constant = -0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1] * np.ones(CLASSES)
     out, compared = np.full((2, 400, CLASSES), 7.0)
     parameters = mean, np.tril(np.linalg.inv(factor)), covariance, constant
-    native.score_full(x, columns, *parameters, False, out)
+    native.score_full(x, columns, *parameters, None, out)
     for c in range(CLASSES):
         want = [oracle._marginal(row, mean[c], covariance[0 if tied else c]) for row in values]
         np.testing.assert_allclose(out[:, c], 7.0 + np.array(want), rtol=1e-12, atol=1e-11)
-    native.score_full(x, columns, *parameters, True, compared)
+    if not tied:
+        return
+    theta = np.linalg.solve(covariance[0], (mean - 1.0).T).T
+    linear = np.ones(d), np.ascontiguousarray(theta), -0.5 * (theta * (mean - 1.0)).sum(axis=1)
+    native.score_full(x, columns, *parameters, linear, compared)
     differences = [scores - scores[:, :1] for scores in (compared, out)]
     np.testing.assert_allclose(*differences, rtol=1e-12, atol=1e-10)
 

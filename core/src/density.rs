@@ -4,6 +4,7 @@ use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
 use crate::special::{excess, gamma_constant};
 use crate::threads;
+use crate::whitened::{self, GROUP};
 
 /// Rows scored together: a few vector registers of each column.
 const TILE: usize = 16;
@@ -114,11 +115,35 @@ fn linear_tile<const FUSED: bool>(tile: &[f64], l: &Linear, width: usize, scores
     }
 }
 
+#[inline(always)]
+fn complete_linear_tile<const FUSED: bool>(tile: &[f64], linear: &whitened::Linear, scores: &mut [f64]) {
+    let mut room = linear.room();
+    for first in (0..TILE).step_by(GROUP) {
+        let groups = linear.score_group::<TILE, FUSED>(tile, first, &mut room);
+        for (out, (theta0, group)) in scores.chunks_exact_mut(TILE).zip(groups) {
+            for (out, score) in out[first..first + GROUP].iter_mut().zip(group) {
+                *out = theta0 + score;
+            }
+        }
+    }
+}
+
 pub fn linear(source: &Source, l: &Linear, out: &mut [f64]) -> Result<(), BadCell> {
     let width = source.width();
-    by_tiles(source, l.classes, out, |tile, _, scores| {
-        dispatch!(linear_tile(tile, l, width, scores));
+    let (origin, theta0) = (vec![0.0; width], row_sums(l.constant, width, l.classes));
+    let complete = whitened::Linear::new(&origin, l.slope, &theta0);
+    let finite = l.slope.iter().chain(&theta0).all(|x| x.is_finite());
+    by_tiles(source, l.classes, out, |tile, missing, scores| {
+        if finite && !missing {
+            dispatch!(complete_linear_tile(tile, &complete, scores));
+        } else {
+            dispatch!(linear_tile(tile, l, width, scores));
+        }
     })
+}
+
+fn row_sums(cells: &[f64], width: usize, rows: usize) -> Vec<f64> {
+    (0..rows).map(|row| cells[row * width..(row + 1) * width].iter().sum()).collect()
 }
 
 /// Columns of 0 and 1: the logarithm of p(0) or of p(1), which may be −∞.

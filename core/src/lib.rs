@@ -371,6 +371,9 @@ fn score_jacobian<'py>(
     py.detach(|| density::jacobian(&source, k, out)).map_err(bad_cell)
 }
 
+/// Origin, θ (classes × columns) and θ₀.
+type LinearForm<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray2<'py, f64>, PyReadonlyArray1<'py, f64>);
+
 /// Adds log densities of Gaussians with full covariances (one per class, or one for all) to `out`.
 #[pyfunction]
 fn score_full<'py>(
@@ -381,7 +384,7 @@ fn score_full<'py>(
     whitener: PyReadonlyArrayDyn<'py, f64>,
     covariance: PyReadonlyArrayDyn<'py, f64>,
     constant: PyReadonlyArray1<'py, f64>,
-    compared: bool,
+    linear: Option<LinearForm<'py>>,
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
     let source = make_source(&x, columns, "real")?;
@@ -401,8 +404,16 @@ fn score_full<'py>(
         (full.covariance.len(), each),
         (full.constant.len(), k),
     ])?;
+    let linear = match &linear {
+        None => None,
+        Some((origin, theta, theta0)) => {
+            let (origin, theta, theta0) = (origin.as_slice()?, theta.as_slice()?, theta0.as_slice()?);
+            check_sizes(&[(origin.len(), d), (theta.len(), k * d), (theta0.len(), k)])?;
+            Some(whitened::Linear::new(origin, theta, theta0))
+        }
+    };
     let out = scores(&mut out, source.rows(), k)?;
-    py.detach(|| whitened::score(&source, &full, compared, out)).map_err(bad_cell)
+    py.detach(|| whitened::score(&source, &full, linear.as_ref(), out)).map_err(bad_cell)
 }
 
 /// Adds log probabilities of categories (categories × classes) to `out`; a value that is no category adds nothing.

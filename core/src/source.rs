@@ -141,7 +141,7 @@ impl Source<'_> {
                 }
             }
         });
-        if let Some(missing) = self.settled(doubt, &out[..rows.len() * stride]) {
+        if let Some(missing) = self.settled(doubt, &mut out[..rows.len() * stride]) {
             return Ok(missing);
         }
         let mut missing = false;
@@ -179,7 +179,7 @@ impl Source<'_> {
                 }
             }
         });
-        if let Some(missing) = self.settled(doubt, &out[..width * stride]) {
+        if let Some(missing) = self.settled(doubt, &mut out[..width * stride]) {
             return Ok(missing);
         }
         let mut missing = false;
@@ -191,17 +191,30 @@ impl Source<'_> {
         Ok(missing)
     }
 
-    /// Says at once whether cells are missing where that is all that can be said of them: `doubt` is 0 if all are finite.
-    fn settled(&self, doubt: f64, cells: &[f64]) -> Option<bool> {
-        if self.domain != Domain::Real {
-            return None;
+    /// Takes all cells to their domain at once, and says whether any is missing; None if they must be looked at one by
+    /// one. `doubt` is 0 if all are finite. No loop has a branch, so that each is vectorised; padding may hold anything
+    /// finite.
+    fn settled(&self, doubt: f64, cells: &mut [f64]) -> Option<bool> {
+        let all = |holds: fn(f64) -> bool| cells.iter().fold(true, |all, &x| all & holds(x));
+        if doubt != 0.0 {
+            let missing_only = self.domain == Domain::Real && all(|x| x.abs() != f64::INFINITY);
+            return missing_only.then_some(true);
         }
-        if doubt == 0.0 {
-            return Some(false);
-        }
-        // Without a branch in the loop, so that it is vectorised; padding may hold anything finite.
-        let infinite = cells.iter().fold(false, |found, x| found | (x.abs() == f64::INFINITY));
-        (!infinite).then_some(true)
+        let holds = match self.domain {
+            Domain::Real => true,
+            Domain::NonNegative => all(|x| x >= 0.0),
+            Domain::Positive => all(|x| x > 0.0),
+            Domain::Binary => all(|x| x == 0.0 || x == 1.0),
+            Domain::Count => all(|x| x >= 0.0 && x.trunc() == x),
+            Domain::Above(threshold) => {
+                for x in cells.iter_mut() {
+                    *x = f64::from(u8::from(*x > threshold));
+                }
+                true
+            }
+            Domain::Log => false,
+        };
+        holds.then_some(false)
     }
 
     /// Checks one cell and takes it to its domain; true if it is missing.
@@ -231,7 +244,7 @@ impl Source<'_> {
 /// Some rows go together, so that each column takes a run of numbers at a time.
 fn transpose<T: Cell>(cells: &[T], width: usize, stride: usize, out: &mut [f64]) -> f64 {
     const TOGETHER: usize = 8;
-    let mut doubt = 0.0;
+    let mut doubts = [0.0; TOGETHER];
     let groups = cells.chunks_exact(TOGETHER * width);
     let rest = groups.remainder();
     let done = cells.len() - rest.len();
@@ -239,18 +252,20 @@ fn transpose<T: Cell>(cells: &[T], width: usize, stride: usize, out: &mut [f64])
         let lines: [&[T]; TOGETHER] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
         for j in 0..width {
             let run: [f64; TOGETHER] = std::array::from_fn(|r| lines[r][j].number());
-            doubt += run.iter().map(|x| x * 0.0).sum::<f64>();
+            for (doubt, x) in doubts.iter_mut().zip(run) {
+                *doubt += x * 0.0;
+            }
             out[j * stride + g * TOGETHER..][..TOGETHER].copy_from_slice(&run);
         }
     }
     for (r, line) in rest.chunks_exact(width).enumerate() {
         for (j, x) in line.iter().enumerate() {
             let x = x.number();
-            doubt += x * 0.0;
+            doubts[0] += x * 0.0;
             out[j * stride + done / width + r] = x;
         }
     }
-    doubt
+    doubts.iter().sum()
 }
 
 /// Copies numbers; the result is 0 if all are finite and NaN otherwise.

@@ -7,12 +7,15 @@ use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Rows in a group: two AVX registers.
-const GROUP: usize = 8;
+pub const GROUP: usize = 8;
 /// Columns of the whitened row computed together.
 const HIGH: usize = 6;
 /// Rows a thread loads at a time (with a whitener they should stay in its first cache), and takes at a time.
 const TILE: usize = 4 * GROUP;
 const PIECE: usize = 12 * TILE;
+
+/// [`HIGH`] numbers of each row of a group.
+pub type Block = [[f64; GROUP]; HIGH];
 
 /// One covariance for every class, or one for all.
 pub struct Full<'a> {
@@ -84,10 +87,10 @@ fn multiply<const FUSED: bool>(
     }
 }
 
-/// Fills `t` with x − origin of a group of rows that begins at row `first` of a tile.
+/// Fills `t` with x − origin of a group of rows that begins at row `first` of a tile, of columns each STRIDE long.
 #[inline(always)]
-fn centre(tile: &[f64], first: usize, origin: &[f64], t: &mut [f64]) {
-    for ((t, x), o) in t.chunks_exact_mut(GROUP).zip(tile.chunks_exact(TILE)).zip(origin) {
+fn centre<const STRIDE: usize>(tile: &[f64], first: usize, origin: &[f64], t: &mut [f64]) {
+    for ((t, x), o) in t.chunks_exact_mut(GROUP).zip(tile.chunks_exact(STRIDE)).zip(origin) {
         for (t, x) in t.iter_mut().zip(&x[first..first + GROUP]) {
             *t = x - o;
         }
@@ -102,7 +105,7 @@ fn score_tile<const FUSED: bool>(tile: &[f64], full: &Full, packed: &[Vec<f64>],
     for c in 0..k {
         let packed = &packed[if full.tied() { 0 } else { c }];
         for first in (0..rows).step_by(GROUP) {
-            centre(tile, first, &full.mean[c * width..(c + 1) * width], t);
+            centre::<TILE>(tile, first, &full.mean[c * width..(c + 1) * width], t);
             let mut squares = [0.0; GROUP];
             multiply::<FUSED>(packed, ends(width), t, |_, z| {
                 for z in z {
@@ -124,9 +127,6 @@ struct Shared {
     origin: Vec<f64>,
     /// blocks of [`HIGH`] columns × classes: the order in which they are compared
     mean: Vec<[f64; HIGH]>,
-    /// Of the linear form of each class about the origin, θ·(x − o) + offset, θ in packed lines, and its offset.
-    theta: Vec<f64>,
-    offset: Vec<f64>,
 }
 
 /// Whitened means further apart than this are not compared that way: the difference of two large numbers loses digits.
@@ -147,20 +147,14 @@ impl Shared {
         let blocks = width.div_ceil(HIGH);
         let before = blocks * HIGH - width;
         let mut mean = vec![[0.0; HIGH]; blocks * k];
-        let mut theta = vec![0.0; k.div_ceil(HIGH) * HIGH * width];
-        let mut offset = full.constant.to_vec();
         for (c, class_mean) in full.mean.chunks_exact(width).enumerate() {
             for (i, w) in full.whitener.chunks_exact(width).enumerate() {
                 let apart = class_mean.iter().zip(&origin).map(|(mean, o)| mean - o);
                 let z: f64 = w.iter().zip(apart).map(|(w, t)| w * t).sum();
                 mean[(i + before) / HIGH * k + c][(i + before) % HIGH] = z;
-                offset[c] -= 0.5 * z * z;
-                for (j, w) in w.iter().enumerate() {
-                    theta[(c / HIGH * width + j) * HIGH + c % HIGH] += w * z;
-                }
             }
         }
-        mean.iter().flatten().all(|m| m.abs() < NEAR).then_some(Self { origin, mean, theta, offset })
+        mean.iter().flatten().all(|m| m.abs() < NEAR).then_some(Self { origin, mean })
     }
 }
 
@@ -177,7 +171,7 @@ fn score_shared_tile<const FUSED: bool>(
     let (k, width) = (full.classes, full.width);
     let rows = out.len() / k;
     for first in (0..rows).step_by(GROUP) {
-        centre(tile, first, &shared.origin, t);
+        centre::<TILE>(tile, first, &shared.origin, t);
         // The scores of all classes grow with each whitened line: so no whitened row needs to be kept.
         let mut squares = vec![[0.0; GROUP]; k];
         multiply::<FUSED>(packed, ends(width), t, |block, z| {
@@ -201,36 +195,98 @@ fn score_shared_tile<const FUSED: bool>(
     }
 }
 
+/// Scores θ·(x − o) + θ₀ of every class.
+pub struct Linear<'a> {
+    origin: &'a [f64],
+    theta0: &'a [f64],
+    /// the lines of θ in blocks, column after column
+    packed: Vec<f64>,
+}
+
+impl<'a> Linear<'a> {
+    /// `theta`: classes × columns.
+    pub fn new(origin: &'a [f64], theta: &[f64], theta0: &'a [f64]) -> Self {
+        let width = origin.len();
+        let mut packed = vec![0.0; theta0.len().div_ceil(HIGH) * HIGH * width];
+        for (c, theta) in theta.chunks_exact(width.max(1)).enumerate() {
+            for (j, theta) in theta.iter().enumerate() {
+                packed[(c / HIGH * width + j) * HIGH + c % HIGH] = *theta;
+            }
+        }
+        Self { origin, theta0, packed }
+    }
+
+    pub fn classes(&self) -> usize {
+        self.theta0.len()
+    }
+
+    /// Room for what [`Self::score_group`] works with: cells and scores.
+    pub fn room(&self) -> (Vec<f64>, Vec<Block>) {
+        (vec![0.0; self.origin.len() * GROUP], vec![[[0.0; GROUP]; HIGH]; self.classes().div_ceil(HIGH)])
+    }
+
+    /// Returns the scores of a group of rows that begins at row `first` of a tile, class by class.
+    #[inline(always)]
+    pub fn score_group<'b, const STRIDE: usize, const FUSED: bool>(
+        &'b self,
+        tile: &[f64],
+        first: usize,
+        (t, scores): &'b mut (Vec<f64>, Vec<Block>),
+    ) -> impl Iterator<Item = (&'b f64, &'b [f64; GROUP])> {
+        centre::<STRIDE>(tile, first, self.origin, t);
+        let columns = std::iter::repeat_n(self.origin.len(), scores.len());
+        multiply::<FUSED>(&self.packed, columns, t, |block, z| scores[block] = *z);
+        self.theta0.iter().zip(scores.iter().flatten())
+    }
+}
+
 /// Like [`score_shared_tile`], up to a term that is the same for every class of a row.
 #[inline(always)]
-fn compare_tile<const FUSED: bool>(tile: &[f64], full: &Full, shared: &Shared, t: &mut [f64], out: &mut [f64]) {
-    let (k, width) = (full.classes, full.width);
-    let rows = out.len() / k;
-    let mut scores = vec![[[0.0; GROUP]; HIGH]; k.div_ceil(HIGH)];
-    for first in (0..rows).step_by(GROUP) {
-        centre(tile, first, &shared.origin, t);
-        let columns = std::iter::repeat_n(width, scores.len());
-        multiply::<FUSED>(&shared.theta, columns, t, |block, z| scores[block] = *z);
+fn compare_tile<const FUSED: bool>(tile: &[f64], linear: &Linear, room: &mut (Vec<f64>, Vec<Block>), out: &mut [f64]) {
+    let k = linear.classes();
+    for first in (0..out.len() / k).step_by(GROUP) {
+        let _ = linear.score_group::<TILE, FUSED>(tile, first, room);
         for (r, out) in out.chunks_exact_mut(k).skip(first).take(GROUP).enumerate() {
-            for ((out, offset), score) in out.iter_mut().zip(&shared.offset).zip(scores.iter().flatten()) {
-                *out += offset + score[r];
+            for ((out, theta0), score) in out.iter_mut().zip(linear.theta0).zip(room.1.iter().flatten()) {
+                *out += theta0 + score[r];
             }
         }
     }
 }
 
-/// Adds the log density of every row in every class to `out` (rows × classes); to be `compared` between classes, it
-/// is enough up to a term that is the same in all classes of a row.
-pub fn score(source: &Source, full: &Full, compared: bool, out: &mut [f64]) -> Result<(), BadCell> {
+/// How complete rows are scored.
+enum Kernel<'a> {
+    /// by a linear form, if the densities are only compared
+    Linear(&'a Linear<'a>),
+    Shared(Shared, Vec<f64>),
+    Each(Vec<Vec<f64>>),
+}
+
+impl<'a> Kernel<'a> {
+    fn new(full: &Full, linear: Option<&'a Linear<'a>>) -> Self {
+        if let Some(linear) = linear {
+            return Self::Linear(linear);
+        }
+        if let Some(shared) = Shared::new(full) {
+            return Self::Shared(shared, pack(full.whitener, full.width));
+        }
+        let size = (full.width * full.width).max(1);
+        Self::Each(full.whitener.chunks_exact(size).map(|w| pack(w, full.width)).collect())
+    }
+}
+
+/// Adds the log density of every row in every class to `out` (rows × classes). A linear form is given if classes are
+/// only compared: then it is enough up to a term that is the same in all classes of a row.
+pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f64]) -> Result<(), BadCell> {
     let (rows, k, width) = (source.rows(), full.classes, full.width);
-    let packed: Vec<Vec<f64>> = full.whitener.chunks_exact((width * width).max(1)).map(|w| pack(w, width)).collect();
-    let steps = rows * k * width * if compared && full.tied() { 1 } else { width };
-    let shared = Shared::new(full);
+    let kernel = Kernel::new(full, linear);
+    let steps = rows * k * width * if linear.is_some() { 1 } else { width };
     // Rows with holes are left for later; each is noted by the piece that met it.
     let holes = Mutex::new(vec![]);
     threads::for_each(out, PIECE * k, steps, |piece, out| {
         let mut tile = vec![0.0; width * TILE];
         let mut t = vec![0.0; width * GROUP];
+        let mut room = linear.map_or_else(Default::default, Linear::room);
         for (i, out) in out.chunks_mut(TILE * k).enumerate() {
             let first = piece * PIECE + i * TILE;
             let count = out.len() / k;
@@ -246,10 +302,12 @@ pub fn score(source: &Source, full: &Full, compared: bool, out: &mut [f64]) -> R
                     }
                 }
             }
-            match &shared {
-                Some(shared) if compared => dispatch!(compare_tile(&tile, full, shared, &mut t, out)),
-                Some(shared) => dispatch!(score_shared_tile(&tile, full, shared, &packed[0], &mut t, out)),
-                None => dispatch!(score_tile(&tile, full, &packed, &mut t, out)),
+            match &kernel {
+                Kernel::Linear(linear) => dispatch!(compare_tile(&tile, linear, &mut room, out)),
+                Kernel::Shared(shared, packed) => {
+                    dispatch!(score_shared_tile(&tile, full, shared, packed, &mut t, out));
+                }
+                Kernel::Each(packed) => dispatch!(score_tile(&tile, full, packed, &mut t, out)),
             }
             for (r, before) in kept {
                 out[r * k..(r + 1) * k].copy_from_slice(&before);
@@ -351,11 +409,14 @@ mod tests {
         let (twice, both) = ([covariance, covariance].concat(), [whitener, whitener].concat());
         let each = Full { whitener: &both, covariance: &twice, ..tied };
         let (mut one, mut other) = (vec![0.0; 6], vec![0.0; 6]);
-        super::score(&source(&x), &tied, false, &mut one).unwrap();
-        super::score(&source(&x), &each, false, &mut other).unwrap();
+        super::score(&source(&x), &tied, None, &mut one).unwrap();
+        super::score(&source(&x), &each, None, &mut other).unwrap();
         assert!(one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-14), "{one:?} {other:?}");
         let mut compared = vec![0.0; 6];
-        super::score(&source(&x), &tied, true, &mut compared).unwrap();
+        // Σ⁻¹ = WᵀW, θ = Σ⁻¹μ, θ₀ = −½ μ·θ
+        let theta = [-0.5, 1.0, 1.5, -2.0];
+        let linear = Linear::new(&[0.0; 2], &theta, &[-0.5, -2.5]);
+        super::score(&source(&x), &tied, Some(&linear), &mut compared).unwrap();
         for (scores, compared) in one.chunks(2).zip(compared.chunks(2)) {
             let (odds, compared) = (scores[1] - scores[0], compared[1] - compared[0]);
             assert!((odds - compared).abs() < 1e-14, "{odds} {compared}");
@@ -378,7 +439,7 @@ mod tests {
             width: 3,
         };
         let mut out = vec![0.0; 3];
-        super::score(&source(&x), &full, false, &mut out).unwrap();
+        super::score(&source(&x), &full, None, &mut out).unwrap();
         // columns 0 and 2 are independent with variances 1 and 2
         let marginal = -0.5 * (1.0 + 4.0 / 2.0) - 0.5 * 2f64.ln() - std::f64::consts::TAU.ln();
         assert!((out[0] - marginal).abs() < 1e-14);

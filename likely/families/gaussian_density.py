@@ -11,6 +11,9 @@ from likely.statistics import Array
 from likely.table import Block
 
 _LOG_2PI = float(np.log(2 * np.pi))
+# Whitened means further apart than this are not compared by a linear form: the difference of two large numbers loses
+# digits.
+_NEAR = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +107,26 @@ class FullGaussian(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row, or of the cells of it that are there."""
-        self._score(block, False, out)
+        self._score(block, None, out)
 
     def add_scores(self, block: Block, out: Array) -> None:
         """Add the log density up to a term that classes share: if they share a covariance, a linear function."""
-        self._score(block, True, out)
+        self._score(block, self._comparison, out)
 
-    def _score(self, block: Block, compared: bool, out: Array) -> None:
+    def _score(self, block: Block, linear: tuple[Array, Array, Array] | None, out: Array) -> None:
         parameters = self.mean, self.whitener, self.covariance, self.constant
-        native.score_full(block.dense(), block.columns, *parameters, compared, out)
+        native.score_full(block.dense(), block.columns, *parameters, linear, out)
+
+    @cached_property
+    def _comparison(self) -> tuple[Array, Array, Array] | None:
+        """o, θ and θ₀ of the scores θ·(x − o) + θ₀, about the middle of the classes; None if they are too far apart."""
+        if len(self.covariance) > 1 or self.classes == 1:
+            return None
+        origin = self.mean[0] + (self.mean - self.mean[0]).mean(axis=0)
+        whitened = (self.mean - origin) @ self.whitener[0].T
+        if np.abs(whitened).max() > _NEAR:
+            return None
+        return origin, whitened @ self.whitener[0], self.constant - 0.5 * (whitened**2).sum(axis=1)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
