@@ -98,8 +98,8 @@ class Block(NamedTuple):
         """Return the whole matrix that the columns are part of; sparse counts are refused."""
         if isinstance(self.table.cells, SparseRows):
             raise TypeError(
-                "expected a dense array, got a sparse matrix, which only the multinomial family reads: "
-                "call .toarray() on it, or use columns='multinomial'"
+                "expected a dense array, got a sparse matrix, which only bags of words and columns of 0 and 1 can be: "
+                "call .toarray() on it, or use a multinomial or Bernoulli model"
             )
         return self.table.cells
 
@@ -153,7 +153,7 @@ def _read_matrix(data: Any) -> NDArray[Any]:
     matrix: NDArray[Any]
     if isinstance(data, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(data.astype(np.float64), np.nan))
-    if getattr(data, "ndim", 2) == 2 and any(str(dtype)[:1].isupper() for dtype in getattr(data, "dtypes", ())):
+    if getattr(data, "ndim", 2) == 2 and any(hasattr(dtype, "na_value") for dtype in getattr(data, "dtypes", ())):
         try:  # pandas' own nullable types: missing cells become NaN
             matrix = data.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError):
@@ -180,6 +180,8 @@ def _read_matrix(data: Any) -> NDArray[Any]:
 
 
 def _to_floats(matrix: NDArray[Any], data: Any) -> Array:
+    if matrix.dtype.kind == "O":
+        matrix = np.where(np.frompyfunc(lambda cell: type(cell).__name__ == "NAType", 1, 1)(matrix), np.nan, matrix)
     try:
         return matrix.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -235,3 +235,27 @@ def test_output_of_transform():
         assert list(out.index) == list(table.index)
     out = LinearDiscriminantAnalysis().set_output(transform="polars").fit(table, y).transform(table)
     assert isinstance(out, pl.DataFrame)
+
+
+def test_small_smoothing_is_not_raised():
+    rng = np.random.default_rng(0)
+    X, y = np.r_[rng.normal(size=(50, 1)) * 1e-6, rng.normal(size=(50, 1))], np.repeat([0, 1], 50)
+    for smoothing in (0, 1e-15, 1e-9):
+        mine, theirs = (kind(var_smoothing=smoothing).fit(X, y) for kind in (GaussianNB, peer_of(GaussianNB)))
+        assert_allclose(mine.var_, theirs.var_, rtol=1e-9)
+    constant = GaussianNB(var_smoothing=0).fit(np.ones((4, 1)), [0, 0, 1, 1])
+    assert_allclose(constant.predict_proba([[1.0]]), [[0.5, 0.5]])
+
+
+def test_missing_cells_of_pandas():
+    booleans = pd.DataFrame({"a": pd.array([True, False, None, True], dtype="boolean")})
+    assert_array_equal(BernoulliNB().fit(booleans, [0, 1, 0, 1]).feature_count_, [[1], [1]])
+    objects = pd.DataFrame({"a": np.array([1.0, 2.0, pd.NA, 4.0], dtype=object)})
+    assert_allclose(GaussianNB().fit(objects, [0, 1, 0, 1]).theta_, [[1.0], [3.0]])
+
+
+def test_categories_are_shown_by_name():
+    table = pd.DataFrame({"w": ["a", "b", "a", "b"], "v": ["p", "p", "q", None], "n": [0, 1, 2, 2]})
+    model = CategoricalNB().fit(table, ["n", "y", "n", "y"])
+    assert [list(names) for names in model.categories_] == [["a", "b"], ["p", "q"], [0, 1, 2]]
+    assert " a " in str(model.explain(table.head(1)))

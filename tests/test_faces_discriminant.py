@@ -245,3 +245,83 @@ def test_one_class_and_one_row_of_a_class():
         ours.QuadraticDiscriminantAnalysis().fit(X[:51], y[:51])
     with pytest.raises(ValueError, match="number of samples must be more than the number of classes"):
         ours.LinearDiscriminantAnalysis().fit(X[::50], y[::50])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"])
+@pytest.mark.parametrize("kind", [np.float32, np.int64])
+def test_other_numbers_are_answered_too(name, classes, kind):
+    X, y = data("iris")
+    X, y = (X[y < classes] * 10).astype(kind), y[y < classes]
+    model, peer = pair(name, {}, X, y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        assert_allclose(getattr(model, method)(X), getattr(peer, method)(X), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("constant", ["in one class", "in all"])
+@pytest.mark.parametrize(
+    ("name", "solver"),
+    [
+        ("LinearDiscriminantAnalysis", "lsqr"),
+        ("LinearDiscriminantAnalysis", "eigen"),
+        ("QuadraticDiscriminantAnalysis", "eigen"),
+    ],
+)
+def test_automatic_shrinkage_of_columns_that_do_not_vary(name, solver, constant):
+    X, y = data("wine")
+    X[y == 0 if constant == "in one class" else y >= 0, 2] = 1.0
+    model, peer = pair(name, {"solver": solver, "shrinkage": "auto"}, X, y)
+    assert_allclose(model.predict_log_proba(X), peer.predict_log_proba(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"shrinkage": 1.0}, {"shrinkage": 0.0}, {"shrinkage": "auto"}], ids=str)
+def test_explained_variance_with_odd_priors(options):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), rng.integers(0, 2, 30)
+    options = {"solver": "eigen", "priors": [0.2, 0.8], **options}
+    model, peer = (module.LinearDiscriminantAnalysis(**options).fit(X, y) for module in (ours, theirs))
+    assert_allclose(model.explained_variance_ratio_, peer.explained_variance_ratio_, rtol=1e-8)
+
+
+def test_one_class_is_certain():
+    X, y = data("iris")
+    model = ours.LinearDiscriminantAnalysis().fit(X[y == 0].astype(np.float32), y[y == 0])
+    assert model.predict_proba(X).tolist() == [[1.0]] * 150
+    assert model.decision_function(X).shape == (150, 1)
+
+
+def test_priors_of_quadratic_discriminants_need_not_sum_to_one():
+    X, y = data("iris")
+    model, peer = pair("QuadraticDiscriminantAnalysis", {"priors": [2, 1, 1]}, X, y)
+    assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
+def test_parameters_take_effect_at_the_next_fit():
+    X, y = data("iris")
+    model = ours.LinearDiscriminantAnalysis(n_components=1).fit(X, y)
+    before = model.decision_function(X)
+    model.set_params(n_components=2, solver="lsqr", store_covariance=True)
+    assert model.transform(X).shape == (150, 1)
+    assert not hasattr(model, "covariance_")
+    assert_array_equal(model.decision_function(X), before)
+
+
+def test_decisions_on_rows_with_holes_follow_the_posterior():
+    X, y = data("iris")
+    for classes in (2, 3):
+        model = ours.LinearDiscriminantAnalysis().fit(X[y < classes], y[y < classes])
+        holes = X.copy()
+        holes[::2, 1] = np.nan
+        scores = model.decision_function(holes)
+        scores = np.column_stack([np.zeros(150), scores]) if classes == 2 else scores
+        odds = model.predict_log_proba(holes)
+        assert_allclose(scores - scores[:, :1], odds - odds[:, :1], rtol=1e-9, atol=1e-9)
+
+
+def test_what_cannot_be_solved_is_said_in_the_words_of_the_class():
+    X, y = data("iris")
+    X[:, 3] = X[:, 0] - X[:, 1]
+    with pytest.raises(np.linalg.LinAlgError, match="determine column 3") as error:
+        ours.LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    assert "oas" not in str(error.value)
+    assert "tied" not in str(error.value)

@@ -217,8 +217,12 @@ class GenerativeClassifier(Estimator):
         one, other = self._pair(joint.log_joint(table), label, against)
         base, cells = joint.log_odds(table, one, other)
         return Explanation(
-            joint.classes[one], joint.classes[other], base, cells, self._known().columns, _cells_of(table, X)
+            joint.classes[one], joint.classes[other], base, cells, self._known().columns, self._shown(table, X)
         )
+
+    def _shown(self, table: Table, X: Any) -> Any:
+        """Return the cells as an explanation shows them."""
+        return table.cells if isinstance(table.cells, np.ndarray) else X
 
     def linear_form(self) -> LinearForm:
         """Return θ (classes × columns) and θ₀: the scores θ·x + θ₀ of two classes differ by their log-odds."""
@@ -312,10 +316,6 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
-
-
-def _cells_of(table: Table, X: Any) -> Any:
-    return table.cells if isinstance(table.cells, np.ndarray) else X
 
 
 def _described(columns: Columns) -> str:

@@ -108,18 +108,21 @@ class Family(ABC):
 class UnsolvableError(np.linalg.LinAlgError):
     """Statistics that no parameters fit: the numbers of the columns to blame, and what to say before and after them.
 
-    ``label`` is the class to blame, or None if it is all of them, and ``rows`` how many rows it has.
+    ``label`` is the class to blame, or None if it is all of them, ``rows`` how many rows it has, and ``blamed`` the
+    columns by name.
     """
 
     def __init__(self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0):
         super().__init__(before, after)
         self.columns, self.before, self.after, self.label, self.rows = columns, before, after, label, rows
+        self.blamed = ""
 
     def named(self, columns: Columns, places: list[int] | None) -> "UnsolvableError":
         """Return the error in words; ``places``: where the columns of the block are in the table, None if all are."""
         numbers = self.columns if places is None else [places[j] for j in self.columns]
         named = UnsolvableError(self.columns, self.before, self.after, self.label, self.rows)
-        named.args = (f"{self.before}{columns.listed(numbers)}{self.after}",)
+        named.blamed = columns.listed(numbers)
+        named.args = (f"{self.before}{named.blamed}{self.after}",)
         return named
 
 
@@ -133,12 +136,14 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         # The core's exception names a place; the sentence below says it all, so its traceback is left out.
         negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
         where = f"row {row} of {table.columns.listed([column])}"
-        raise ValueError(f"{negative}expected {expects}, got {value:g} in {where}: {_remedy(value)}") from None
+        raise ValueError(f"{negative}expected {expects}, got {value:g} in {where}: {_remedy(value, table)}") from None
 
 
-def _remedy(value: float) -> str:
+def _remedy(value: float, table: Table) -> str:
     if np.isinf(value):
         return "replace infinity by a number, or by NaN if the value is not known"
+    if table.reader is not None:
+        return "correct the value, or set it to NaN if it is not known"
     return "correct the value, set it to NaN if it is not known, or choose another family for the column"
 
 

@@ -168,7 +168,7 @@ class Spherical(Diagonal):
 class Full(Structure):
     """A covariance for every pair of columns."""
 
-    targets = ("diagonal", "spherical", "unit")
+    targets = ("diagonal", "spherical", "standardised", "unit")
 
     def _simplified(self, scatter: Array, degrees: Array) -> tuple[Array, Array]:
         return scatter, degrees[:, :, None]
@@ -176,17 +176,21 @@ class Full(Structure):
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         d = covariance.shape[1]
         variances = self._variances(covariance)
-        scale = np.ones_like(variances)
-        if target == "diagonal":
+        scale, varying = np.ones_like(variances), np.full(len(variances), d)
+        if target in ("diagonal", "standardised"):
             scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+        if target == "diagonal":
+            varying = np.maximum((variances > 0).sum(axis=1), 1)
             aim = np.eye(d) * variances[:, None, :]
+        elif target == "standardised":
+            # The mean variance of standardised columns: columns that do not vary count, and get their share of it.
+            aim = np.eye(d) * ((variances > 0).mean(axis=1, keepdims=True) * scale**2)[:, None, :]
         elif target == "spherical":
             aim = np.eye(d) * variances.mean(axis=1)[:, None, None]
         else:
             aim = np.broadcast_to(np.eye(d), covariance.shape)
         if isinstance(self.shrinkage, str):
             scaled = covariance / (scale[:, :, None] * scale[:, None, :])
-            varying = np.maximum((variances > 0).sum(axis=1), 1)
             if fourth is None:
                 share = _oas(scaled, n, varying)
             else:

@@ -39,4 +39,4 @@ def by_total(density: FullGaussian, total: Array) -> Directions:
 
 def _shares(sizes: Array) -> Array:
     whole = sizes.sum()
-    return sizes / whole if whole > 0 else np.zeros_like(sizes)
+    return sizes / whole if whole != 0 else np.zeros_like(sizes)

@@ -105,7 +105,8 @@ class Gaussian(Family):
         how far the covariance is pulled to a simpler one: a number from 0 to 1, or for a full covariance ``"oas"``
         or ``"ledoit-wolf"`` to choose it from the data
     target
-        the simpler one: ``"diagonal"`` (correlations shrink, variances stay; the default if full) or ``"spherical"``
+        the simpler one: ``"diagonal"`` (correlations shrink, variances stay; the default if full), ``"standardised"``
+        (the same, but columns that do not vary get a variance too), ``"spherical"`` or ``"unit"``
     pseudo_rows
         rows like those of all classes together that every class is imagined to have, or a ``GaussianPrior``
     unbiased
@@ -272,6 +273,6 @@ def _unexplained(correlation: Array) -> Array:
 def _no_fourth_moments(block: Block) -> str:
     holes = [block.number(j) for j in np.flatnonzero(np.isnan(block.values()).any(axis=0)).tolist()]
     return (
-        f"expected no missing cells with shrinkage='ledoit-wolf', got NaN in {block.table.columns.listed(holes)}: "
-        "use shrinkage='oas' or a number, which need no products of four cells"
+        "expected no missing cells where shrinkage is chosen by Ledoit and Wolf, from products of four cells, got NaN "
+        f"in {block.table.columns.listed(holes)}: give shrinkage as a number, or as 'oas' to GaussianDiscriminant"
     )

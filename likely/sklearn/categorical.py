@@ -200,6 +200,17 @@ class CategoricalNB(DiscreteFace):
             )
         return least
 
+    def _shown(self, table: Table, X: Any) -> Any:
+        return decoded(super()._shown(table, X), self._categories)
+
+    @property
+    def categories_(self) -> list[NDArray[Any]]:
+        """The categories of each column, in the order of ``feature_log_prob_``: text, or numbers."""
+        return [
+            np.array(self._categories[j]) if j in self._categories else np.arange(count)
+            for j, count in enumerate(self.n_categories_)
+        ]
+
     @property
     def n_categories_(self) -> NDArray[np.int64]:
         """How many categories each column has."""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from likely.estimators.classifier import Knowledge
 from likely.families import Gaussian
 from likely.joint import Part
 from likely.sklearn.estimated import EstimatedGaussian
@@ -24,6 +25,9 @@ COMMON_CONSTRAINTS = {
 class DiscriminantFace(Face):
     """What linear and quadratic discriminants have in common."""
 
+    _settings: dict[str, Any]
+    """The parameters that the model was fitted with."""
+
     solver: str
     shrinkage: Any
     covariance_estimator: Any
@@ -38,6 +42,10 @@ class DiscriminantFace(Face):
         estimated = EstimatedGaussian("full", floor=0.0, **self._structure(), estimator=self.covariance_estimator)
         return (Part(estimated, None),)
 
+    def _keep(self, table: Table, knowledge: Knowledge) -> None:
+        super()._keep(table, knowledge)
+        self._settings = self.get_params(deep=False)  # others may be set before the next fit
+
     def _structure(self) -> dict[str, Any]:
         """Return what kind of Gaussian the parameters describe."""
         raise NotImplementedError
@@ -45,7 +53,7 @@ class DiscriminantFace(Face):
     def _shrunk(self) -> dict[str, Any]:
         """Return how ``shrinkage`` is asked for in a Gaussian."""
         if self.shrinkage == "auto":
-            return {"shrinkage": "ledoit-wolf", "target": "diagonal"}
+            return {"shrinkage": "ledoit-wolf", "target": "standardised"}
         return {"shrinkage": self.shrinkage or 0.0, "target": "spherical"}
 
     def _check_solver(self) -> None:

@@ -5,15 +5,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils._param_validation import validate_parameter_constraints
-except ModuleNotFoundError as error:
-    raise ImportError(
-        "expected scikit-learn beside likely.sklearn, got none: pip install 'likely[sklearn]', or use "
-        "likely.NaiveBayes and likely.GaussianDiscriminant, which need only NumPy"
-    ) from error
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from likely.estimators.classifier import GenerativeClassifier
 from likely.joint import Part

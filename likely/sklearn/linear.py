@@ -3,14 +3,14 @@
 import warnings
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.estimators.classifier import Knowledge
-from likely.families import Gaussian
+from likely.families import Gaussian, UnsolvableError
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
 from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
@@ -124,6 +124,27 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
         super()._solve_now(table, knowledge)
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their labels y, forgetting all that was learned before.
+
+        Parameters
+        ----------
+        X
+            rows × columns
+        y
+            a label for each row
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        try:
+            return super().fit(X, y, sample_weight)
+        except UnsolvableError as error:
+            raise np.linalg.LinAlgError(
+                "expected a covariance within classes of full rank, got one in which the others, or holes, determine "
+                f"{error.blamed}: leave such columns out, use solver='svd' on rows without holes, or solver='lsqr' or "
+                "'eigen' with a number as shrinkage"
+            ) from None
+
     def _read_first(self, X: Any) -> Table:
         table = super()._read_first(X)
         if table.rows < 2:
@@ -134,19 +155,20 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         super()._keep(table, knowledge)
-        self._precision = np.dtype(np.float32 if Block(table, None).dense().dtype == np.float32 else np.float64)
+        single = self.solver == "svd" and Block(table, None).dense().dtype == np.float32
+        self._settings["dtype"] = np.dtype(np.float32 if single else np.float64)
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_components or min(len(self.classes_) - 1, self.n_features_in_)
+        return self._settings["n_components"] or min(len(self.classes_) - 1, self.n_features_in_)
 
     @property
     def _directions(self) -> Directions:
         knowledge = self._known()
         if "directions" not in knowledge.derived:
             density = self._density
-            if self.solver == "svd":
-                found = by_means(density, self.priors_, self.tol)
+            if self._settings["solver"] == "svd":
+                found = by_means(density, self.priors_, self._settings["tol"])
             else:
                 found = by_total(density, self._family.total(self._statistics))
             knowledge.derived["directions"] = found
@@ -156,81 +178,101 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def scalings_(self) -> Array:
         """The directions of ``transform``, columns × directions."""
-        if self.solver == "lsqr":
+        if self._settings["solver"] == "lsqr":
             raise AttributeError("scalings_ of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'")
-        return self._directions.vectors.astype(self._precision, copy=False)
+        return self._like_rows(self._directions.vectors)
 
     @property
     def explained_variance_ratio_(self) -> Array:
         """The share of the variance between classes along each direction."""
-        if self.solver == "lsqr":
+        if self._settings["solver"] == "lsqr":
             raise AttributeError(
                 "explained_variance_ratio_ of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'"
             )
-        return self._directions.shares[: self._n_features_out].astype(self._precision, copy=False)
+        return self._like_rows(self._directions.shares[: self._n_features_out])
 
     @property
     def xbar_(self) -> Array:
         """The mean of the class means, weighted by p(y)."""
-        if self.solver != "svd":
-            raise AttributeError(f"xbar_ of solver {self.solver!r}: only 'svd' has one")
-        return (self.priors_ @ self.means_).astype(self._precision, copy=False)
+        if self._settings["solver"] != "svd":
+            raise AttributeError("xbar_: only solver 'svd' has one")
+        return self._like_rows(self._linear[0])
 
     @property
     def covariance_(self) -> Array:
         """The covariance that all classes share."""
-        if self.solver == "svd" and not self.store_covariance:
+        svd = self._settings["solver"] == "svd"
+        if svd and not self._settings["store_covariance"]:
             raise AttributeError("covariance_ of solver 'svd': set store_covariance=True before fit")
-        family = self._family if self.solver != "svd" else Gaussian("full", tied=True, floor=0.0, pooling=self._shares)
+        family = Gaussian("full", tied=True, floor=0.0, pooling=tuple(self.priors_.tolist())) if svd else self._family
         covariance: Array = family.covariances(self._statistics)[0]
         return covariance
 
     @property
-    def _linear(self) -> tuple[Array, Array]:
-        """θ and θ₀ of every class, about the mean of all for solver "svd", else about 0."""
+    def _linear(self) -> tuple[Array, Array, Array]:
+        """o, θ and θ₀ of the scores θ·(x − o) + θ₀ of every class, or of the second against the first if there are two.
+
+        The origin o is the mean of all classes for solver "svd", else 0.
+        """
         density = self._density
-        origin = self.priors_ @ density.mean if self.solver == "svd" else np.zeros(density.mean.shape[1])
+        origin = self.priors_ @ density.mean if self._settings["solver"] == "svd" else np.zeros(self.n_features_in_)
         apart = density.mean - origin
         theta = apart @ density.precision[0]
-        theta0 = self.joint_.log_weights - 0.5 * (theta * apart).sum(axis=1) - theta @ origin
+        theta0 = self.joint_.log_weights - 0.5 * (theta * apart).sum(axis=1)
         if len(theta) == 2:
             theta, theta0 = theta[1:] - theta[:1], theta0[1:] - theta0[:1]
-        return theta, theta0
+        return origin, theta, theta0
 
     @property
     def coef_(self) -> Array:
         """θ of the linear form θ·x + θ₀ of every class, or of the second against the first if there are two."""
-        return self._linear[0].astype(self._precision, copy=False)
+        return self._like_rows(self._linear[1])
 
     @property
     def intercept_(self) -> Array:
         """θ₀ of the linear form."""
-        return self._linear[1].astype(self._precision, copy=False)
+        origin, theta, theta0 = self._linear
+        return self._like_rows(theta0 - theta @ origin)
+
+    def _like_rows(self, array: Array) -> Array:
+        """Return results in single precision if rows were, as scikit-learn's solver "svd" does."""
+        return array.astype(self._settings["dtype"], copy=False)
 
     def decision_function(self, X: Any) -> Array:
         """Return the log-odds of the second class if there are two, else θ·x + θ₀ of each, rows × classes."""
-        odds = super().decision_function(X)
-        if odds.ndim == 1:
-            return odds
+        self._known()
         table = self._read_next(X)
-        density = self._density
-        origin = self.xbar_ if self.solver == "svd" else np.zeros(table.columns.width)
-        # θ·x + θ₀ is log p(x, y) without the part that all classes share: that of a Gaussian about the origin.
-        about = replace(density, mean=origin[None])
-        shared = np.zeros((table.rows, 1))
+        origin, theta, theta0 = self._linear
+        scores = _products(table, origin, theta.T) + theta0
+        odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(odd):
+            part = Table(Block(table, None).dense()[odd], table.names)
+            scores[odd] = self._scores_of_what_is_there(part, origin)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _scores_of_what_is_there(self, table: Table, origin: Array) -> Array:
+        """Return log p(x, y) without the part that all classes share: that of a Gaussian about the origin."""
+        about, shared = replace(self._density, mean=origin[None]), np.zeros((table.rows, 1))
         about.add_log_density(Block(table, None), shared)
-        return odds - shared
+        scores = self.joint_.log_joint(table) - shared
+        return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
 
     def transform(self, X: Any) -> Any:
-        """Return the rows in the directions that tell classes apart, rows × directions."""
-        if self.solver == "lsqr":
+        """Return the rows in the directions that tell classes apart, rows × directions; NaN if a cell is missing."""
+        if self.__sklearn_is_fitted__() and self._settings["solver"] == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._known()
         table = self._read_next(X)
-        origin = self.xbar_ if self.solver == "svd" else np.zeros(1)
-        cells = Block(table, None).dense()
-        vectors = self.scalings_[:, : self._n_features_out]
-        out = np.empty((table.rows, vectors.shape[1]), dtype=np.result_type(cells.dtype, vectors.dtype))
-        for first in range(0, table.rows, _TILE):
-            np.matmul(cells[first : first + _TILE] - origin, vectors, out=out[first : first + _TILE])
-        return out
+        origin = self.xbar_ if self._settings["solver"] == "svd" else np.zeros(1, dtype=self._settings["dtype"])
+        return _products(table, origin, self.scalings_[:, : self._n_features_out])
+
+
+def _products(table: Table, origin: Array, vectors: Array) -> Array:
+    """Return (x − origin)·v of every row and vector."""
+    cells = Block(table, None).dense()
+    out: Array = np.empty(
+        (table.rows, vectors.shape[1]), dtype=np.result_type(cells.dtype, origin.dtype, vectors.dtype)
+    )
+    for first in range(0, table.rows, _TILE):
+        np.matmul(cells[first : first + _TILE] - origin, vectors, out=out[first : first + _TILE])
+    return out

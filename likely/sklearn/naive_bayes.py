@@ -11,6 +11,9 @@ from likely.sklearn.face import NaiveBayesFace
 from likely.statistics import Array
 from likely.table import Table
 
+# Only variances of 0 are lifted, so that there is an answer: others are as ``var_smoothing`` makes them.
+_NEXT_TO_NOTHING = 1e-30
+
 
 class GaussianNB(NaiveBayesFace):
     """scikit-learn's ``GaussianNB``: every column a Gaussian in every class, independent of the others.
@@ -55,7 +58,7 @@ class GaussianNB(NaiveBayesFace):
         self.var_smoothing = var_smoothing
 
     def _chosen_family(self, table: Table) -> Gaussian:
-        return Gaussian(added_variance=self.var_smoothing)
+        return Gaussian(added_variance=self.var_smoothing, floor=_NEXT_TO_NOTHING)
 
     @property
     def theta_(self) -> Array:

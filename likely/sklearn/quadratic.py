@@ -94,15 +94,24 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
         try:
             return super().fit(X, y)
         except UnsolvableError as error:
-            if error.rows == 1:
-                raise ValueError(
-                    f"y has only 1 sample in class {error.label}, covariance is ill defined: regularise it"
-                ) from None
-            regularise = "reg_param" if self.solver == "svd" else "shrinkage"
+            if error.rows == 1 and not self.reg_param and not self.shrinkage:
+                raise ValueError(f"y has only 1 sample in class {error.label}, covariance is ill defined.") from None
             raise np.linalg.LinAlgError(
-                f"The covariance matrix of class {error.label} is not full rank. Increase the value of `{regularise}` "
-                f"to reduce the collinearity: {error}"
+                f"The covariance matrix of class {error.label} is not full rank. {self._remedy} ({error.rows:g} rows; "
+                f"the others, or holes, determine {error.blamed})"
             ) from None
+
+    @property
+    def _remedy(self) -> str:
+        if self.solver == "svd":
+            return (
+                "Increase the value of `reg_param` to reduce the collinearity, or try solver='eigen' with "
+                "shrinkage='auto'."
+            )
+        return "Increase the value of `shrinkage` to reduce the collinearity."
+
+    def _given_priors(self) -> Any:
+        return None if self.priors is None else np.asarray(self.priors, dtype=np.float64) / np.sum(self.priors)
 
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         classes = knowledge.statistics.classes
@@ -113,7 +122,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
     @property
     def covariance_(self) -> list[Array]:
         """The covariance of every class."""
-        if not self.store_covariance:
+        if not self._settings["store_covariance"]:
             raise AttributeError("covariance_: set store_covariance=True before fit")
         return list(self._density.covariance)
 
