@@ -45,11 +45,11 @@ class Explanation:
             total = self.base + np.asarray(self.cells.sum(axis=1)).ravel()
         return np.where(np.isnan(total), self.base, total)
 
-    def top(self, most: int = 10, row: int = 0) -> list[tuple[str, float, float]]:
+    def top(self, most: int = 10, row: int = 0) -> list[tuple[str, Any, float]]:
         """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""
         cells, values = (_row_of(array, row) for array in (self.cells, self.values))
         order = np.argsort(-np.abs(cells), kind="stable")[:most]
-        return [(self.columns.name(j), float(values[j]), float(cells[j])) for j in order if cells[j] != 0]
+        return [(self.columns.name(j), _plain(values[j]), float(cells[j])) for j in order if cells[j] != 0]
 
     def __str__(self) -> str:
         return "\n\n".join(self._table(row) for row in range(min(len(self.base), 5)))
@@ -57,7 +57,7 @@ class Explanation:
     def _table(self, row: int) -> str:
         lines = [("before reading the row", "", self.base[row])]
         top = self.top(row=row)
-        lines += [(name, f"{value:.6g}", odds) for name, value, odds in top]
+        lines += [(name, value if isinstance(value, str) else f"{value:.6g}", odds) for name, value, odds in top]
         others = np.count_nonzero(_row_of(self.cells, row)) - len(top)
         if others:
             said = self.log_odds[row] - self.base[row] - sum(odds for _, _, odds in top)
@@ -72,7 +72,8 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _row_of(array: Any, row: int) -> Array:
+def _row_of(array: Any, row: int) -> Any:
     if hasattr(array, "tocsr"):
         return np.asarray(array.tocsr()[[row]].toarray()).ravel()
-    return np.asarray(array[row], dtype=np.float64)
+    line = np.asarray(array[row])
+    return line if line.dtype.kind == "O" else line.astype(np.float64)

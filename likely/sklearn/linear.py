@@ -155,7 +155,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         super()._keep(table, knowledge)
-        single = self.solver == "svd" and Block(table, None).dense().dtype == np.float32
+        single = Block(table, None).dense().dtype == np.float32 and (self.solver == "svd" or len(self.classes_) == 2)
         self._settings["dtype"] = np.dtype(np.float32 if single else np.float64)
 
     @property
@@ -235,7 +235,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._like_rows(theta0 - theta @ origin)
 
     def _like_rows(self, array: Array) -> Array:
-        """Return results in single precision if rows were, as scikit-learn's solver "svd" does."""
+        """Return results in single precision if rows were, as scikit-learn does for two classes or with "svd"."""
         return array.astype(self._settings["dtype"], copy=False)
 
     def decision_function(self, X: Any) -> Array:
