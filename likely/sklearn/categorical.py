@@ -148,7 +148,7 @@ class CategoricalNB(DiscreteFace):
             )
         if cells.dtype.kind == "f":
             cells = np.trunc(cells) + 0.0  # −0.0 becomes 0.0
-        if cells.dtype.kind in "fi" and (cells < 0).any():
+        if cells.dtype.kind in "fi" and np.fmin.reduce(cells, axis=None, initial=0) < 0:
             row, column = np.argwhere(cells < 0)[0]
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__} (input X): expected categories 0, 1, 2, …, "
