@@ -241,16 +241,16 @@ def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Ar
     try:
         factors = np.asarray(np.linalg.cholesky(correlations))
         unexplained = np.einsum("cii->ci", factors) ** 2
+        if unexplained.min() > collinear:
+            return factors * deviations[:, :, None]
     except np.linalg.LinAlgError:
         unexplained = np.stack([_unexplained(correlation) for correlation in correlations])
-    if unexplained.min() > collinear:
-        return factors * deviations[:, :, None]
-    index = int(np.argmax(unexplained.min(axis=1) <= collinear))
+    index = int(np.argmin(unexplained.min(axis=1)))
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
     label = classes[index] if len(covariances) == len(classes) else None
     whose, rows = ("all classes", weight.sum()) if label is None else (f"class {label.item()!r}", weight[index])
     raise UnsolvableError(
-        np.flatnonzero(unexplained[index] <= collinear).tolist(),
+        np.flatnonzero(unexplained[index] <= max(collinear, unexplained[index].min())).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "
         f"{covariances.shape[1]} columns): the others determine ",
         "; leave such columns out, or use shrinkage='oas', tied=True or covariance='diagonal'",
