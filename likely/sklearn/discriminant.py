@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likely.estimators.classifier import Knowledge
-from likely.families import Gaussian
+from likely.families import Gaussian, UnsolvableError
 from likely.joint import Part
 from likely.sklearn.estimated import EstimatedGaussian
 from likely.sklearn.face import Face
@@ -75,6 +75,17 @@ class DiscriminantFace(Face):
                 f"expected covariance_estimator=None for {question}, got {self.covariance_estimator!r}, which must see "
                 "all rows at once: use fit"
             )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their labels y, forgetting all before; a weight of 2 is a row twice."""
+        try:
+            return super().fit(X, y, sample_weight)
+        except UnsolvableError as error:
+            raise self._refusal(error) from None
+
+    def _refusal(self, error: UnsolvableError) -> Exception:
+        """Return what to say of a covariance without an inverse, in the words of the class."""
+        raise NotImplementedError
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come."""

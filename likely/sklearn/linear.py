@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -124,26 +124,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
         super()._solve_now(table, knowledge)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their labels y, forgetting all that was learned before.
-
-        Parameters
-        ----------
-        X
-            rows × columns
-        y
-            a label for each row
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
-        try:
-            return super().fit(X, y, sample_weight)
-        except UnsolvableError as error:
-            raise np.linalg.LinAlgError(
-                "expected a covariance within classes of full rank, got one in which the others, or holes, determine "
-                f"{error.blamed}: leave such columns out, use solver='svd' on rows without holes, or solver='lsqr' or "
-                "'eigen' with a number as shrinkage"
-            ) from None
+    def _refusal(self, error: UnsolvableError) -> Exception:
+        return np.linalg.LinAlgError(
+            "expected a covariance within classes of full rank, got one in which the others, or holes, determine "
+            f"{error.blamed}: leave such columns out, use solver='svd' on rows without holes, or solver='lsqr' or "
+            "'eigen' with a number as shrinkage"
+        )
 
     def _read_first(self, X: Any) -> Table:
         table = super()._read_first(X)

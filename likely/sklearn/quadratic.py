@@ -91,15 +91,15 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
 
         Rows of different weights are learned by ``partial_fit``.
         """
-        try:
-            return super().fit(X, y)
-        except UnsolvableError as error:
-            if error.rows == 1 and not self.reg_param and not self.shrinkage:
-                raise ValueError(f"y has only 1 sample in class {error.label}, covariance is ill defined.") from None
-            raise np.linalg.LinAlgError(
-                f"The covariance matrix of class {error.label} is not full rank. {self._remedy} ({error.rows:g} rows; "
-                f"the others, or holes, determine {error.blamed})"
-            ) from None
+        return super().fit(X, y)
+
+    def _refusal(self, error: UnsolvableError) -> Exception:
+        if error.rows == 1 and not self.reg_param and not self.shrinkage:
+            return ValueError(f"y has only 1 sample in class {error.label}, covariance is ill defined.")
+        return np.linalg.LinAlgError(
+            f"The covariance matrix of class {error.label} is not full rank. {self._remedy} ({error.rows:g} rows; "
+            f"the others, or holes, determine {error.blamed})"
+        )
 
     @property
     def _remedy(self) -> str:
