@@ -181,7 +181,7 @@ class Joint:
 
     def _score(self, table: Table, out: Array, *, compared: bool = False) -> Array:
         """Fill ``out`` with log p(x, y); if classes are only compared, up to a term that they share."""
-        out[:] = self.log_weights
+        native.begin_scores(out, self.log_weights)
         for part, density in zip(self.parts, self.densities, strict=True):
             with readable_errors(table, part.family.expects):
                 add = density.add_scores if compared else density.add_log_density

@@ -3,6 +3,7 @@
 try:
     from likely._core import (
         BadCellError,
+        begin_scores,
         collect_categories,
         collect_expected,
         collect_moments,
@@ -24,6 +25,7 @@ try:
         score_jacobian,
         score_linear,
         score_poisson,
+        score_products,
         score_sparse,
         set_threads,
     )
@@ -35,6 +37,7 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "BadCellError",
+    "begin_scores",
     "collect_categories",
     "collect_expected",
     "collect_moments",
@@ -56,6 +59,7 @@ __all__ = [
     "score_jacobian",
     "score_linear",
     "score_poisson",
+    "score_products",
     "score_sparse",
     "set_threads",
 ]

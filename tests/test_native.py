@@ -100,7 +100,7 @@ def test_collect_scatter(x, codes, weights, columns, fourth):
 @every_choice_of_columns
 def test_collect_categories(x, codes, weights, columns):
     x = np.round(x) - 3
-    counted = native.collect_categories(x, columns, CLASSES, codes, weights)
+    counted = native.collect_categories(x, columns, "real", CLASSES, codes, weights)
     kept = (codes >= 0) & (True if weights is None else weights > 0)
     for (values, counts), column in zip(counted, _chosen(x, columns).T, strict=True):
         there = kept & ~np.isnan(column)
@@ -253,7 +253,7 @@ def test_score_categories(x, columns):
     starts = np.cumsum([0, *map(len, known)])
     scores = np.random.default_rng(8).normal(size=(starts[-1], CLASSES))
     out = np.full((ROWS, CLASSES), 7.0)
-    native.score_categories(x, columns, np.concatenate(known), starts, scores, out)
+    native.score_categories(x, columns, "real", np.concatenate(known), starts, scores, out)
     want = np.full((ROWS, CLASSES), 7.0)
     for j, column in enumerate(values.T):
         for place, value in enumerate(known[j]):

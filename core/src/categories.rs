@@ -3,9 +3,10 @@
 use crate::source::{Assignment, BadCell, Source};
 use crate::threads;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Values below this are found by indexing instead of hashing.
-const SMALL: usize = 256;
+const SMALL: i32 = 256;
 
 /// What was seen in one column: every value and, value after value, its weight in each class.
 pub struct Column {
@@ -13,102 +14,106 @@ pub struct Column {
     pub counts: Vec<f64>,
 }
 
-/// Gives each distinct value a place, in the order of appearance.
-struct Places {
-    small: [u32; SMALL],
-    other: FxHashMap<u64, u32>,
-    values: Vec<f64>,
-}
-
-impl Places {
-    fn new() -> Self {
-        Self { small: [u32::MAX; SMALL], other: FxHashMap::default(), values: vec![] }
-    }
-
-    #[inline]
-    fn of(&mut self, x: f64) -> usize {
-        let x = x + 0.0; // −0 is 0
-        let next = self.values.len() as u32;
-        let index = x as usize;
-        let place = if index < SMALL && index as f64 == x {
-            if self.small[index] == u32::MAX {
-                self.small[index] = next;
-            }
-            self.small[index]
-        } else {
-            *self.other.entry(x.to_bits()).or_insert(next)
-        };
-        if place == next {
-            self.values.push(x);
-        }
-        place as usize
-    }
-}
-
+/// Rows a thread counts at a time, and rows loaded at a time.
 const BLOCK: usize = 1 << 15;
+const TILE: usize = 64;
 
-/// Counts the values of one column in rows `rows`.
-fn count_block(
-    source: &Source,
-    j: usize,
-    rows: std::ops::Range<usize>,
-    assignment: &Assignment,
-) -> Result<Column, BadCell> {
-    let k = assignment.classes;
-    let mut places = Places::new();
-    let mut counts = vec![];
-    for row in rows {
-        let Some((class, weight)) = assignment.of(row) else { continue };
-        let x = source.cell(row, j);
-        if x.is_nan() {
-            continue;
+/// The weights of one column's values, by class.
+#[derive(Default)]
+struct Counter {
+    /// of 0, 1, 2, …, as far as they were seen
+    small: Vec<f64>,
+    /// of other values: the place of each, and the weights place after place
+    places: FxHashMap<u64, usize>,
+    other: Vec<f64>,
+}
+
+impl Counter {
+    /// The weights of a value, one for each of k classes.
+    #[inline(always)]
+    fn of(&mut self, x: f64, k: usize) -> &mut [f64] {
+        let index = x as i32;
+        if f64::from(index) == x && (0..SMALL).contains(&index) {
+            let at = index as usize * k;
+            if at >= self.small.len() {
+                self.small.resize(at + k, 0.0);
+            }
+            return &mut self.small[at..at + k];
         }
-        if x.is_infinite() {
-            return Err(BadCell { row, column: source.column(j), value: x });
+        let next = self.places.len();
+        let at = k * *self.places.entry(x.to_bits()).or_insert(next);
+        if at >= self.other.len() {
+            self.other.resize(at + k, 0.0);
         }
-        let place = places.of(x);
-        if counts.len() < (place + 1) * k {
-            counts.resize((place + 1) * k, 0.0);
-        }
-        counts[place * k + class] += weight;
+        &mut self.other[at..at + k]
     }
-    Ok(Column { values: places.values, counts })
+
+    /// Every value that was seen, and its weights.
+    fn values(&self, k: usize) -> impl Iterator<Item = (f64, &[f64])> {
+        let small = self.small.chunks_exact(k).enumerate().map(|(i, weights)| (i as f64, weights));
+        let other = self.places.iter().map(move |(&bits, &at)| (f64::from_bits(bits), &self.other[at * k..][..k]));
+        small.filter(|(_, weights)| weights.iter().any(|&weight| weight != 0.0)).chain(other)
+    }
+}
+
+/// Counts the values of every column in some rows.
+fn count_block(source: &Source, rows: Range<usize>, assignment: &Assignment) -> Result<Vec<Counter>, BadCell> {
+    let (width, k) = (source.width(), assignment.classes);
+    let mut counters: Vec<Counter> = (0..width).map(|_| Counter::default()).collect();
+    let mut tile = vec![0.0; width * TILE];
+    let mut counted = Vec::with_capacity(TILE);
+    for first in rows.clone().step_by(TILE) {
+        let rows = first..(first + TILE).min(rows.end);
+        counted.clear();
+        counted.extend(rows.clone().filter_map(|row| assignment.of(row).map(|(class, weight)| (row, class, weight))));
+        if source.load_columns(rows, TILE, &mut tile).is_ok() {
+            for (counter, tile) in counters.iter_mut().zip(tile.chunks_exact(TILE)) {
+                for &(row, class, weight) in &counted {
+                    let x = tile[row - first];
+                    if !x.is_nan() {
+                        counter.of(x, k)[class] += weight;
+                    }
+                }
+            }
+        } else {
+            // A bad cell: it matters only in a row that counts.
+            for &(row, class, weight) in &counted {
+                for (j, counter) in counters.iter_mut().enumerate() {
+                    let x = source.checked_cell(row, j)?;
+                    if !x.is_nan() {
+                        counter.of(x, k)[class] += weight;
+                    }
+                }
+            }
+        }
+    }
+    Ok(counters)
 }
 
 /// Adds blocks of one column, and sorts its values.
-fn merge(blocks: impl Iterator<Item = Column>, k: usize) -> Column {
-    let mut places = Places::new();
-    let mut counts: Vec<f64> = vec![];
-    for block in blocks {
-        for (value, block) in block.values.iter().zip(block.counts.chunks_exact(k)) {
-            let place = places.of(*value);
-            if counts.len() < (place + 1) * k {
-                counts.resize((place + 1) * k, 0.0);
-            }
-            for (count, more) in counts[place * k..].iter_mut().zip(block) {
-                *count += more;
-            }
+fn merge<'a>(blocks: impl Iterator<Item = &'a Counter>, k: usize) -> Column {
+    let mut sum = Counter::default();
+    for (value, weights) in blocks.flat_map(|block| block.values(k)) {
+        for (sum, weight) in sum.of(value, k).iter_mut().zip(weights) {
+            *sum += weight;
         }
     }
-    let mut order: Vec<usize> = (0..places.values.len()).collect();
-    order.sort_by(|&a, &b| places.values[a].total_cmp(&places.values[b]));
+    let mut seen: Vec<_> = sum.values(k).collect();
+    seen.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     Column {
-        values: order.iter().map(|&i| places.values[i]).collect(),
-        counts: order.iter().flat_map(|&i| counts[i * k..(i + 1) * k].iter().copied()).collect(),
+        values: seen.iter().map(|(value, _)| *value).collect(),
+        counts: seen.iter().flat_map(|(_, weights)| weights.iter().copied()).collect(),
     }
 }
 
 /// Counts every column's values by class; missing cells count nowhere.
 pub fn count(source: &Source, assignment: &Assignment) -> Result<Vec<Column>, BadCell> {
     let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
-    let blocks = rows.div_ceil(BLOCK);
-    let parts = threads::map(width * blocks, rows * width * 4, |i| {
-        let (j, block) = (i / blocks, i % blocks);
-        count_block(source, j, block * BLOCK..((block + 1) * BLOCK).min(rows), assignment)
+    let blocks = threads::map(rows.div_ceil(BLOCK), rows * width * 4, |block| {
+        count_block(source, block * BLOCK..((block + 1) * BLOCK).min(rows), assignment)
     });
-    let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let mut parts = parts.into_iter();
-    Ok((0..width).map(|_| merge(parts.by_ref().take(blocks), k)).collect())
+    let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok((0..width).map(|j| merge(blocks.iter().map(|block| &block[j]), k)).collect())
 }
 
 /// The categories of every column, sorted, one column after the other; column j's start at `starts[j]`.
@@ -127,7 +132,7 @@ impl Table<'_> {
         let (start, end) = (self.starts[j] as usize, self.starts[j + 1] as usize);
         let values = &self.values[start..end];
         // Codes that count up without gaps, the common case, need no search.
-        let guess = (x - values.first()?) as usize;
+        let guess = (x - values.first()?) as i32 as usize;
         if values.get(guess) == Some(&x) {
             return Some(start + guess);
         }
@@ -144,16 +149,16 @@ const PIECE: usize = 1024;
 pub fn score(source: &Source, table: &Table, out: &mut [f64]) -> Result<(), BadCell> {
     let (rows, width, k) = (source.rows(), source.width(), table.classes);
     threads::for_each(out, PIECE * k, rows * width * k, |piece, out| {
-        for (r, out) in out.chunks_exact_mut(k).enumerate() {
-            let row = piece * PIECE + r;
-            for j in 0..width {
-                let x = source.cell(row, j);
-                if x.is_infinite() {
-                    return Err(BadCell { row, column: source.column(j), value: x });
-                }
-                if let Some(place) = table.place(j, x) {
-                    for (out, score) in out.iter_mut().zip(&table.scores[place * k..(place + 1) * k]) {
-                        *out += score;
+        let mut tile = vec![0.0; width * TILE];
+        for (t, out) in out.chunks_mut(TILE * k).enumerate() {
+            let first = piece * PIECE + t * TILE;
+            source.load_columns(first..first + out.len() / k, TILE, &mut tile)?;
+            for (j, column) in tile.chunks_exact(TILE).enumerate() {
+                for (out, &x) in out.chunks_exact_mut(k).zip(column) {
+                    if let Some(place) = table.place(j, x) {
+                        for (out, score) in out.iter_mut().zip(&table.scores[place * k..(place + 1) * k]) {
+                            *out += score;
+                        }
                     }
                 }
             }

@@ -1,10 +1,10 @@
 //! Log densities of families that factorise by column, added to scores of rows × classes.
 
+use crate::linear;
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
 use crate::special::{excess, gamma_constant};
 use crate::threads;
-use crate::whitened::{self, GROUP};
 
 /// Rows scored together: a few vector registers of each column.
 const TILE: usize = 16;
@@ -115,31 +115,28 @@ fn linear_tile<const FUSED: bool>(tile: &[f64], l: &Linear, width: usize, scores
     }
 }
 
-#[inline(always)]
-fn complete_linear_tile<const FUSED: bool>(tile: &[f64], linear: &whitened::Linear, scores: &mut [f64]) {
-    let mut room = linear.room();
-    for first in (0..TILE).step_by(GROUP) {
-        let groups = linear.score_group::<TILE, FUSED>(tile, first, &mut room);
-        for (out, (theta0, group)) in scores.chunks_exact_mut(TILE).zip(groups) {
-            for (out, score) in out[first..first + GROUP].iter_mut().zip(group) {
-                *out = theta0 + score;
-            }
-        }
-    }
-}
-
 pub fn linear(source: &Source, l: &Linear, out: &mut [f64]) -> Result<(), BadCell> {
     let width = source.width();
     let (origin, theta0) = (vec![0.0; width], row_sums(l.constant, width, l.classes));
-    let complete = whitened::Linear::new(&origin, l.slope, &theta0);
+    let complete = linear::Linear::new(&origin, l.slope, &theta0);
     let finite = l.slope.iter().chain(&theta0).all(|x| x.is_finite());
-    by_tiles(source, l.classes, out, |tile, missing, scores| {
-        if finite && !missing {
-            dispatch!(complete_linear_tile(tile, &complete, scores));
-        } else {
-            dispatch!(linear_tile(tile, l, width, scores));
+    if !finite {
+        return by_tiles(source, l.classes, out, |tile, _, scores| dispatch!(linear_tile(tile, l, width, scores)));
+    }
+    complete.score(source, out, |row, out| {
+        for (c, out) in out.iter_mut().enumerate() {
+            for j in 0..width {
+                let x = source.cell(row, j);
+                *out += if x.is_nan() { 0.0 } else { l.constant[c * width + j] + l.slope[c * width + j] * x };
+            }
         }
+        Ok(true)
     })
+}
+
+/// Scores about an origin: NaN where a cell is missing.
+pub fn products(source: &Source, linear: &linear::Linear, out: &mut [f64]) -> Result<(), BadCell> {
+    linear.score(source, out, |_, _| Ok(false))
 }
 
 fn row_sums(cells: &[f64], width: usize, rows: usize) -> Vec<f64> {

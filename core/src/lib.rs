@@ -4,6 +4,7 @@ mod categories;
 mod density;
 mod expected;
 mod labels;
+mod linear;
 mod moments;
 mod posterior;
 mod scatter;
@@ -237,11 +238,12 @@ fn collect_categories<'py>(
     py: Python<'py>,
     x: Array<'py>,
     columns: Option<Vec<usize>>,
+    domain: &str,
     classes: usize,
     codes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Vec<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArrayDyn<f64>>)>> {
-    let source = make_source(&x, columns, "real")?;
+    let source = make_source(&x, columns, domain)?;
     let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
     let counted = py.detach(|| categories::count(&source, &assignment)).map_err(bad_cell)?;
     counted
@@ -297,6 +299,21 @@ fn score_linear<'py>(
     check_sizes(&[(l.slope.len(), size), (l.constant.len(), size)])?;
     let out = scores(&mut out, source.rows(), k)?;
     py.detach(|| density::linear(&source, &l, out)).map_err(bad_cell)
+}
+
+/// Adds θ·(x − origin) + θ₀ of every row and θ to `out`; NaN where a cell is missing.
+#[pyfunction]
+fn score_products<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    linear: LinearForm<'py>,
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, "real")?;
+    let linear = linear_form(&linear, source.width())?;
+    let out = scores(&mut out, source.rows(), linear.classes())?;
+    py.detach(|| density::products(&source, &linear, out)).map_err(bad_cell)
 }
 
 /// Adds the log probabilities of columns of 0 and 1 to `out`.
@@ -374,6 +391,12 @@ fn score_jacobian<'py>(
 /// Origin, θ (classes × columns) and θ₀.
 type LinearForm<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray2<'py, f64>, PyReadonlyArray1<'py, f64>);
 
+fn linear_form<'a>((origin, theta, theta0): &'a LinearForm, width: usize) -> PyResult<linear::Linear<'a>> {
+    let (origin, theta, theta0) = (origin.as_slice()?, theta.as_slice()?, theta0.as_slice()?);
+    check_sizes(&[(origin.len(), width), (theta.len(), theta0.len() * width)])?;
+    Ok(linear::Linear::new(origin, theta, theta0))
+}
+
 /// Adds log densities of Gaussians with full covariances (one per class, or one for all) to `out`.
 #[pyfunction]
 fn score_full<'py>(
@@ -404,14 +427,8 @@ fn score_full<'py>(
         (full.covariance.len(), each),
         (full.constant.len(), k),
     ])?;
-    let linear = match &linear {
-        None => None,
-        Some((origin, theta, theta0)) => {
-            let (origin, theta, theta0) = (origin.as_slice()?, theta.as_slice()?, theta0.as_slice()?);
-            check_sizes(&[(origin.len(), d), (theta.len(), k * d), (theta0.len(), k)])?;
-            Some(whitened::Linear::new(origin, theta, theta0))
-        }
-    };
+    let linear = linear.as_ref().map(|linear| linear_form(linear, d)).transpose()?;
+    check_sizes(&[(linear.as_ref().map_or(k, linear::Linear::classes), k)])?;
     let out = scores(&mut out, source.rows(), k)?;
     py.detach(|| whitened::score(&source, &full, linear.as_ref(), out)).map_err(bad_cell)
 }
@@ -422,12 +439,13 @@ fn score_categories<'py>(
     py: Python<'py>,
     x: Array<'py>,
     columns: Option<Vec<usize>>,
+    domain: &str,
     values: PyReadonlyArray1<'py, f64>,
     starts: PyReadonlyArray1<'py, i64>,
     log_shares: PyReadonlyArray2<'py, f64>,
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
-    let source = make_source(&x, columns, "real")?;
+    let source = make_source(&x, columns, domain)?;
     let k = log_shares.shape()[1];
     let table = categories::Table {
         values: values.as_slice()?,
@@ -560,6 +578,14 @@ fn posterior_in_place<'py>(
     Ok(())
 }
 
+/// Writes the class weights into every row of scores.
+#[pyfunction]
+fn begin_scores<'py>(mut joint: PyReadwriteArray2<'py, f64>, log_weights: PyReadonlyArray1<'py, f64>) -> PyResult<()> {
+    check_sizes(&[(joint.shape()[1], log_weights.len())])?;
+    posterior::begin(joint.as_slice_mut()?, log_weights.as_slice()?);
+    Ok(())
+}
+
 /// The place of the likeliest class of each row.
 #[pyfunction]
 fn likeliest<'py>(
@@ -616,6 +642,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_moments, m)?)?;
     m.add_function(wrap_pyfunction!(collect_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(collect_expected, m)?)?;
+    m.add_function(wrap_pyfunction!(begin_scores, m)?)?;
     m.add_function(wrap_pyfunction!(collect_categories, m)?)?;
     m.add_function(wrap_pyfunction!(collect_sparse, m)?)?;
     m.add_function(wrap_pyfunction!(score_gaussian, m)?)?;
@@ -623,6 +650,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(score_binary, m)?)?;
     m.add_function(wrap_pyfunction!(score_gamma, m)?)?;
     m.add_function(wrap_pyfunction!(score_poisson, m)?)?;
+    m.add_function(wrap_pyfunction!(score_products, m)?)?;
     m.add_function(wrap_pyfunction!(score_jacobian, m)?)?;
     m.add_function(wrap_pyfunction!(excess, m)?)?;
     m.add_function(wrap_pyfunction!(score_full, m)?)?;

@@ -4,6 +4,7 @@ use crate::threads;
 use std::convert::Infallible;
 
 const PIECE: usize = 4096;
+const TOGETHER: usize = 256;
 
 /// The largest score and the logarithm of Σ exp(score − largest): kept apart, so that a large score swallows no digit.
 #[inline]
@@ -13,6 +14,18 @@ fn log_sum_exp(row: &[f64]) -> (f64, f64) {
         return (top, 0.0);
     }
     (top, row.iter().map(|x| (x - top).exp()).sum::<f64>().ln())
+}
+
+/// Writes the class weights into every row (rows × classes), more rows at a time than would be one by one.
+pub fn begin(joint: &mut [f64], log_weights: &[f64]) {
+    let k = log_weights.len();
+    for row in joint.chunks_exact_mut(k).take(TOGETHER) {
+        row.copy_from_slice(log_weights);
+    }
+    let (first, rest) = joint.split_at_mut(joint.len().min(TOGETHER * k));
+    for rows in rest.chunks_mut(TOGETHER * k) {
+        rows.copy_from_slice(&first[..rows.len()]);
+    }
 }
 
 /// log p(x): the sum of each row (rows × classes) in the log domain.
@@ -63,6 +76,9 @@ pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
 pub fn likeliest(joint: &[f64], log_weights: &[f64], out: &mut [i64]) {
     let k = log_weights.len();
     let best = |row: &[f64]| {
+        if let &[first, second] = row {
+            return usize::from(second > first); // no branch: which of two wins cannot be foretold
+        }
         let mut best = 0;
         for (c, x) in row.iter().enumerate() {
             if *x > row[best] {

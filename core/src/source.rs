@@ -119,6 +119,29 @@ impl Source<'_> {
         if x.is_nan() { x } else { self.domain.read(x) }
     }
 
+    /// Some rows, one after the other: as they lie in memory if they can be used so (infinite cells may be among them),
+    /// or else read into `room`.
+    pub fn rows_at<'a>(&'a self, rows: Range<usize>, room: &'a mut Vec<f64>) -> Result<&'a [f64], BadCell> {
+        let width = self.width();
+        if let (Matrix::F64(view), None) = (&self.matrix, &self.columns)
+            && let Some(cells) = view.as_slice()
+        {
+            let cells = &cells[rows.start * width..rows.end * width];
+            let least = || cells.iter().fold(0.0, |least: f64, &x| least.min(x));
+            if self.domain == Domain::Real || (self.domain == Domain::NonNegative && least() == 0.0) {
+                return Ok(cells);
+            }
+        }
+        room.resize(rows.len() * width, 0.0);
+        self.load_rows(rows, width, room)?;
+        Ok(room)
+    }
+
+    /// Whether a cell of a row is missing.
+    pub fn has_hole(&self, row: usize) -> Result<bool, BadCell> {
+        (0..self.width()).try_fold(false, |any, j| Ok(any | self.checked_cell(row, j)?.is_nan()))
+    }
+
     /// Reads rows into `out`, row after row, each `stride` long; the cells past the width are left alone.
     /// Says whether a cell was missing.
     pub fn load_rows(
@@ -215,6 +238,13 @@ impl Source<'_> {
             Domain::Log => false,
         };
         holds.then_some(false)
+    }
+
+    /// A cell of its domain, or NaN if it is missing.
+    pub fn checked_cell(&self, row: usize, j: usize) -> Result<f64, BadCell> {
+        let mut x = typed!(&self.matrix, view => view[[row, self.column(j)]].number());
+        self.finish(&mut x, row, j)?;
+        Ok(x)
     }
 
     /// Checks one cell and takes it to its domain; true if it is missing.

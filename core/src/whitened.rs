@@ -1,21 +1,15 @@
 //! Log densities of Gaussians with a full covariance, through the inverse W of its Cholesky factor: −½‖W(x−μ)‖².
 
+use crate::linear::{GROUP, HIGH, Linear, centre, multiply};
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
 use crate::threads;
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Rows in a group: two AVX registers.
-pub const GROUP: usize = 8;
-/// Columns of the whitened row computed together.
-const HIGH: usize = 6;
 /// Rows a thread loads at a time (with a whitener they should stay in its first cache), and takes at a time.
 const TILE: usize = 4 * GROUP;
 const PIECE: usize = 12 * TILE;
-
-/// [`HIGH`] numbers of each row of a group.
-pub type Block = [[f64; GROUP]; HIGH];
 
 /// One covariance for every class, or one for all.
 pub struct Full<'a> {
@@ -58,43 +52,6 @@ fn pack(whitener: &[f64], width: usize) -> Vec<f64> {
         }
     }
     packed
-}
-
-/// Hands out M t of a group of rows, [`HIGH`] lines of a packed matrix M at a time, each with that many columns; `t`
-/// holds the columns of the rows, each [`GROUP`] long.
-#[inline(always)]
-fn multiply<const FUSED: bool>(
-    packed: &[f64],
-    columns: impl Iterator<Item = usize>,
-    t: &[f64],
-    mut take: impl FnMut(usize, &[[f64; GROUP]; HIGH]),
-) {
-    let mut at = 0;
-    for (block, columns) in columns.enumerate() {
-        let w = &packed[at..at + columns * HIGH];
-        at += columns * HIGH;
-        let mut z = [[0.0; GROUP]; HIGH];
-        for (w, t) in w.chunks_exact(HIGH).zip(t.chunks_exact(GROUP)) {
-            let w: &[f64; HIGH] = w.try_into().unwrap();
-            let t: &[f64; GROUP] = t.try_into().unwrap();
-            for h in 0..HIGH {
-                for r in 0..GROUP {
-                    z[h][r] = fma::<FUSED>(w[h], t[r], z[h][r]);
-                }
-            }
-        }
-        take(block, &z);
-    }
-}
-
-/// Fills `t` with x − origin of a group of rows that begins at row `first` of a tile, of columns each STRIDE long.
-#[inline(always)]
-fn centre<const STRIDE: usize>(tile: &[f64], first: usize, origin: &[f64], t: &mut [f64]) {
-    for ((t, x), o) in t.chunks_exact_mut(GROUP).zip(tile.chunks_exact(STRIDE)).zip(origin) {
-        for (t, x) in t.iter_mut().zip(&x[first..first + GROUP]) {
-            *t = x - o;
-        }
-    }
 }
 
 /// Adds the scores of up to [`TILE`] rows, given as columns each [`TILE`] long, to `out` (rows × classes).
@@ -195,78 +152,14 @@ fn score_shared_tile<const FUSED: bool>(
     }
 }
 
-/// Scores θ·(x − o) + θ₀ of every class.
-pub struct Linear<'a> {
-    origin: &'a [f64],
-    theta0: &'a [f64],
-    /// the lines of θ in blocks, column after column
-    packed: Vec<f64>,
-}
-
-impl<'a> Linear<'a> {
-    /// `theta`: classes × columns.
-    pub fn new(origin: &'a [f64], theta: &[f64], theta0: &'a [f64]) -> Self {
-        let width = origin.len();
-        let mut packed = vec![0.0; theta0.len().div_ceil(HIGH) * HIGH * width];
-        for (c, theta) in theta.chunks_exact(width.max(1)).enumerate() {
-            for (j, theta) in theta.iter().enumerate() {
-                packed[(c / HIGH * width + j) * HIGH + c % HIGH] = *theta;
-            }
-        }
-        Self { origin, theta0, packed }
-    }
-
-    pub fn classes(&self) -> usize {
-        self.theta0.len()
-    }
-
-    /// Room for what [`Self::score_group`] works with: cells and scores.
-    pub fn room(&self) -> (Vec<f64>, Vec<Block>) {
-        (vec![0.0; self.origin.len() * GROUP], vec![[[0.0; GROUP]; HIGH]; self.classes().div_ceil(HIGH)])
-    }
-
-    /// Returns the scores of a group of rows that begins at row `first` of a tile, class by class.
-    #[inline(always)]
-    pub fn score_group<'b, const STRIDE: usize, const FUSED: bool>(
-        &'b self,
-        tile: &[f64],
-        first: usize,
-        (t, scores): &'b mut (Vec<f64>, Vec<Block>),
-    ) -> impl Iterator<Item = (&'b f64, &'b [f64; GROUP])> {
-        centre::<STRIDE>(tile, first, self.origin, t);
-        let columns = std::iter::repeat_n(self.origin.len(), scores.len());
-        multiply::<FUSED>(&self.packed, columns, t, |block, z| scores[block] = *z);
-        self.theta0.iter().zip(scores.iter().flatten())
-    }
-}
-
-/// Like [`score_shared_tile`], up to a term that is the same for every class of a row.
-#[inline(always)]
-fn compare_tile<const FUSED: bool>(tile: &[f64], linear: &Linear, room: &mut (Vec<f64>, Vec<Block>), out: &mut [f64]) {
-    let k = linear.classes();
-    for first in (0..out.len() / k).step_by(GROUP) {
-        let _ = linear.score_group::<TILE, FUSED>(tile, first, room);
-        for (r, out) in out.chunks_exact_mut(k).skip(first).take(GROUP).enumerate() {
-            for ((out, theta0), score) in out.iter_mut().zip(linear.theta0).zip(room.1.iter().flatten()) {
-                *out += theta0 + score[r];
-            }
-        }
-    }
-}
-
 /// How complete rows are scored.
-enum Kernel<'a> {
-    /// by a linear form, if the densities are only compared
-    Linear(&'a Linear<'a>),
+enum Kernel {
     Shared(Shared, Vec<f64>),
     Each(Vec<Vec<f64>>),
 }
 
-impl<'a> Kernel<'a> {
-    fn new(full: &Full, linear: Option<&'a Linear<'a>>) -> Self {
-        if let Some(linear) = linear {
-            return Self::Linear(linear);
-        }
+impl Kernel {
+    fn new(full: &Full) -> Self {
         if let Some(shared) = Shared::new(full) {
             return Self::Shared(shared, pack(full.whitener, full.width));
         }
@@ -279,42 +172,48 @@ impl<'a> Kernel<'a> {
 /// only compared: then it is enough up to a term that is the same in all classes of a row.
 pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f64]) -> Result<(), BadCell> {
     let (rows, k, width) = (source.rows(), full.classes, full.width);
-    let kernel = Kernel::new(full, linear);
-    let steps = rows * k * width * if linear.is_some() { 1 } else { width };
     // Rows with holes are left for later; each is noted by the piece that met it.
     let holes = Mutex::new(vec![]);
-    threads::for_each(out, PIECE * k, steps, |piece, out| {
-        let mut tile = vec![0.0; width * TILE];
-        let mut t = vec![0.0; width * GROUP];
-        let mut room = linear.map_or_else(Default::default, Linear::room);
-        for (i, out) in out.chunks_mut(TILE * k).enumerate() {
-            let first = piece * PIECE + i * TILE;
-            let count = out.len() / k;
-            let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
-            let mut kept = vec![];
-            if missing {
-                for r in 0..count {
-                    let missing = |j: usize| tile[j * TILE + r].is_nan();
-                    if (0..width).any(missing) {
-                        let pattern: Vec<bool> = (0..width).map(missing).collect();
-                        holes.lock().unwrap_or_else(PoisonError::into_inner).push((pattern, first + r));
-                        kept.push((r, out[r * k..(r + 1) * k].to_vec()));
+    let note =
+        |pattern: Vec<bool>, row: usize| holes.lock().unwrap_or_else(PoisonError::into_inner).push((pattern, row));
+    if let Some(linear) = linear {
+        linear.score(source, out, |row, _| {
+            note((0..width).map(|j| source.cell(row, j).is_nan()).collect(), row);
+            Ok(true)
+        })?;
+    } else {
+        let kernel = Kernel::new(full);
+        threads::for_each(out, PIECE * k, rows * k * width * width, |piece, out| {
+            let mut tile = vec![0.0; width * TILE];
+            let mut t = vec![0.0; width * GROUP];
+            for (i, out) in out.chunks_mut(TILE * k).enumerate() {
+                let first = piece * PIECE + i * TILE;
+                let count = out.len() / k;
+                let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
+                let mut kept = vec![];
+                if missing {
+                    for r in 0..count {
+                        let missing = |j: usize| tile[j * TILE + r].is_nan();
+                        if (0..width).any(missing) {
+                            let pattern: Vec<bool> = (0..width).map(missing).collect();
+                            note(pattern, first + r);
+                            kept.push((r, out[r * k..(r + 1) * k].to_vec()));
+                        }
                     }
                 }
-            }
-            match &kernel {
-                Kernel::Linear(linear) => dispatch!(compare_tile(&tile, linear, &mut room, out)),
-                Kernel::Shared(shared, packed) => {
-                    dispatch!(score_shared_tile(&tile, full, shared, packed, &mut t, out));
+                match &kernel {
+                    Kernel::Shared(shared, packed) => {
+                        dispatch!(score_shared_tile(&tile, full, shared, packed, &mut t, out));
+                    }
+                    Kernel::Each(packed) => dispatch!(score_tile(&tile, full, packed, &mut t, out)),
                 }
-                Kernel::Each(packed) => dispatch!(score_tile(&tile, full, packed, &mut t, out)),
+                for (r, before) in kept {
+                    out[r * k..(r + 1) * k].copy_from_slice(&before);
+                }
             }
-            for (r, before) in kept {
-                out[r * k..(r + 1) * k].copy_from_slice(&before);
-            }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        })?;
+    }
     let holes = holes.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !holes.is_empty() {
         score_holes(source, full, holes, out);

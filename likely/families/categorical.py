@@ -47,10 +47,11 @@ class Categorical(Smoothed):
 
     name = "categorical"
     expects = "a finite number that stands for a category"
+    domain = "real"
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         classes, codes, weights = assignment
-        counted = native.collect_categories(block.dense(), block.columns, len(classes), codes, weights)
+        counted = native.collect_categories(block.dense(), block.columns, self.domain, len(classes), codes, weights)
         labels = np.empty(sum(len(values) for values, _ in counted), dtype=_CATEGORY)
         labels["column"] = np.repeat(np.arange(len(counted)), [len(values) for values, _ in counted])
         labels["value"] = np.concatenate([values for values, _ in counted])
@@ -68,7 +69,7 @@ class Categorical(Smoothed):
         shares = np.empty_like(smoothed)
         for first, last in pairwise(starts):
             shares[:, first:last] = _shares(smoothed[:, first:last])
-        return CategoricalDensity(labels["value"].copy(), starts.astype(np.int64), shares)
+        return CategoricalDensity(labels["value"].copy(), starts.astype(np.int64), shares, self.domain)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Numbered(Categorical):
     """
 
     least: Any = 0
+    expects = "categories 0, 1, 2, …"
+    domain = "non-negative"
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, also of those that were never seen."""
@@ -122,6 +125,7 @@ class CategoricalDensity(Density):
     starts: NDArray[np.int64]
     shares: Array
     """classes × categories"""
+    domain: str = "real"
 
     @property
     def classes(self) -> int:
@@ -135,7 +139,8 @@ class CategoricalDensity(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's categories."""
-        native.score_categories(block.dense(), block.columns, self.values, self.starts, self._log_shares, out)
+        cells = block.dense()
+        native.score_categories(cells, block.columns, self.domain, self.values, self.starts, self._log_shares, out)
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""
@@ -152,4 +157,4 @@ class CategoricalDensity(Density):
         """Return the density of one column."""
         part = slice(self.starts[j], self.starts[j + 1])
         starts = np.array([0, self.starts[j + 1] - self.starts[j]])
-        return CategoricalDensity(self.values[part], starts, self.shares[:, part])
+        return CategoricalDensity(self.values[part], starts, self.shares[:, part], self.domain)

@@ -119,14 +119,18 @@ class FullGaussian(Density):
 
     @cached_property
     def _comparison(self) -> tuple[Array, Array, Array] | None:
-        """o, θ and θ₀ of the scores θ·(x − o) + θ₀, about the middle of the classes; None if they are too far apart."""
+        """o, θ and θ₀ of θ·(x − o) + θ₀, by how much classes score more than the first; None if they are too far apart.
+
+        The origin o is the middle of the classes.
+        """
         if len(self.covariance) > 1 or self.classes == 1:
             return None
         origin = self.mean[0] + (self.mean - self.mean[0]).mean(axis=0)
         whitened = (self.mean - origin) @ self.whitener[0].T
         if np.abs(whitened).max() > _NEAR:
             return None
-        return origin, whitened @ self.whitener[0], self.constant - 0.5 * (whitened**2).sum(axis=1)
+        theta, theta0 = whitened @ self.whitener[0], self.constant - 0.5 * (whitened**2).sum(axis=1)
+        return origin, theta - theta[0], theta0 - theta0[0]
 
     def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
         """Draw a row of each class given."""

@@ -139,7 +139,7 @@ class CategoricalNB(DiscreteFace):
         return super()._read_next(X if isinstance(X, Table) else self._whole(read_known(X, self._categories)))
 
     def _whole(self, table: Table) -> Table:
-        """Return the cells as whole numbers, or raise if some are negative."""
+        """Return the cells as whole numbers."""
         cells = table.cells
         if isinstance(cells, SparseRows):
             raise TypeError(
@@ -148,12 +148,6 @@ class CategoricalNB(DiscreteFace):
             )
         if cells.dtype.kind == "f":
             cells = np.trunc(cells) + 0.0  # −0.0 becomes 0.0
-        if cells.dtype.kind in "fi" and np.fmin.reduce(cells, axis=None, initial=0) < 0:
-            row, column = np.argwhere(cells < 0)[0]
-            raise ValueError(
-                f"Negative values in data passed to {type(self).__name__} (input X): expected categories 0, 1, 2, …, "
-                f"got {cells[row, column]:g} in row {row} of {table.columns.listed([int(column)])}"
-            )
         return Table(cells, table.names)
 
     def _knowing(self, categories: Categories) -> Self:

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely import native
 from likely.estimators.classifier import Knowledge
-from likely.families import Gaussian, UnsolvableError
+from likely.families import Gaussian, UnsolvableError, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
 from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
@@ -19,8 +20,6 @@ from likely.table import Block, Table
 
 # Standard deviations below this share of the largest are rounding, where least squares leave directions out.
 _ROUNDING = 1e-7
-# Rows that transform centres at a time.
-_TILE = 4096
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantFace):  # type: ignore[misc]
@@ -200,6 +199,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         The origin o is the mean of all classes for solver "svd", else 0.
         """
+        derived = self._known().derived
+        if "linear" not in derived:
+            derived["linear"] = self._find_linear()
+        linear: tuple[Array, Array, Array] = derived["linear"]
+        return linear
+
+    def _find_linear(self) -> tuple[Array, Array, Array]:
         density = self._density
         origin = self.priors_ @ density.mean if self._settings["solver"] == "svd" else np.zeros(self.n_features_in_)
         apart = density.mean - origin
@@ -229,9 +235,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._known()
         table = self._read_next(X)
         origin, theta, theta0 = self._linear
-        scores = _products(table, origin, theta.T) + theta0
-        odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        if len(odd):
+        scores = _products(table, origin, theta, theta0)
+        if not np.isfinite(scores.sum()):
+            odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
             part = Table(Block(table, None).dense()[odd], table.names)
             scores[odd] = self._scores_of_what_is_there(part, origin)
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -249,16 +255,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         self._known()
         table = self._read_next(X)
-        origin = self.xbar_ if self._settings["solver"] == "svd" else np.zeros(1, dtype=self._settings["dtype"])
-        return _products(table, origin, self.scalings_[:, : self._n_features_out])
+        origin = self._linear[0]
+        theta = np.ascontiguousarray(self._directions.vectors[:, : self._n_features_out].T)
+        products = _products(table, origin, theta, np.zeros(len(theta)))
+        return products.astype(np.result_type(Block(table, None).dense().dtype, self._settings["dtype"]), copy=False)
 
 
-def _products(table: Table, origin: Array, vectors: Array) -> Array:
-    """Return (x − origin)·v of every row and vector."""
-    cells = Block(table, None).dense()
-    out: Array = np.empty(
-        (table.rows, vectors.shape[1]), dtype=np.result_type(cells.dtype, origin.dtype, vectors.dtype)
-    )
-    for first in range(0, table.rows, _TILE):
-        np.matmul(cells[first : first + _TILE] - origin, vectors, out=out[first : first + _TILE])
+def _products(table: Table, origin: Array, theta: Array, theta0: Array) -> Array:
+    """Return θ·(x − origin) + θ₀ of every row and θ."""
+    block, out = Block(table, None), np.zeros((table.rows, len(theta)))
+    with readable_errors(table, Gaussian.expects):
+        native.score_products(block.dense(), None, (origin, theta, theta0), out)
     return out
