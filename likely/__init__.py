@@ -8,6 +8,7 @@
 
 from likely.estimators import Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
 from likely.families import GaussianPrior
+from likely.loading import load
 from likely.native import get_threads, set_threads
 
 __version__ = "0.1.0"
@@ -20,5 +21,6 @@ __all__ = [
     "NotFittedError",
     "__version__",
     "get_threads",
+    "load",
     "set_threads",
 ]

@@ -160,6 +160,11 @@ def test_samples_are_text_where_the_rows_were():
     assert set(y) <= {"a", "b", "c"}
 
 
+def test_samples_of_categories_without_a_name_are_missing():
+    x, _ = CategoricalNB(min_categories=9).fit([["a"], ["b"]], [0, 1]).sample(50, random_state=0)
+    assert set(x[:, 0]) == {"a", "b", None}
+
+
 def test_in_a_pipeline_with_an_encoder():
     known = FRAME.fillna("none")
     ours, theirs = (

@@ -1,43 +1,23 @@
 """What every generative classifier does, whatever its families: learn, merge, forget, and answer."""
 
+import os
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely import files
 from likely.estimators.explanation import Explanation
+from likely.estimators.knowledge import Knowledge, few
 from likely.estimators.protocol import Estimator, not_fitted
+from likely.estimators.saved import KINDS, Saved
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint, Part
 from likely.learn import collect
-from likely.statistics import Array, JointStatistics, Labels
+from likely.statistics import Array, Labels
 from likely.table import Columns, Table, read_assignment
-
-
-class Knowledge:
-    """What a classifier has learned: its parts, the statistics, and the joint that they solve to."""
-
-    def __init__(self, parts: tuple[Part, ...], statistics: JointStatistics, columns: Columns, priors: Any):
-        self.parts = parts
-        self.statistics = statistics
-        self.columns = columns
-        self.priors = priors
-        self.given_weights = read_priors(priors, statistics.classes, statistics.weights.sums["weight"])
-        self.derived: dict[str, Any] = {}
-        """What else was found from it, kept by name."""
-
-    @cached_property
-    def joint(self) -> Joint:
-        """The joint distribution, solved when it is first asked for."""
-        return Joint.solve(self.statistics, self.parts, self.columns, self.given_weights)
-
-    def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
-        """Return the knowledge of other statistics."""
-        return Knowledge(self.parts, statistics, self.columns, self.priors)
 
 
 class GenerativeClassifier(Estimator):
@@ -125,6 +105,50 @@ class GenerativeClassifier(Estimator):
         self._replace(knowledge.with_statistics(statistics))
         return self
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, from which ``likely.load`` returns it.
+
+        A file that was there is replaced at once, when all is written. Text, numbers and arrays are all it can hold.
+
+        >>> import tempfile
+        >>> import likely
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     likely.NaiveBayes().fit([[1.0], [4.0]], ["a", "b"]).save(f"{folder}/letters.likely")
+        ...     likely.load(f"{folder}/letters.likely").predict([[1.2]]).tolist()
+        ['a']
+        """
+        contents = Saved(self._kind(), self.get_params(deep=False), self._known(), self._remembered()).contents()
+        self._from_saved(Saved.read(*contents))  # what could not be loaded is said now
+        files.write(path, *contents)
+
+    @classmethod
+    def _from_saved(cls, saved: Saved) -> Self:
+        """Return the model that a file holds, or raise if its parts do not belong together."""
+        model = cls(**saved.parameters)
+        model._keep_columns(saved.knowledge.columns)
+        model._replace(saved.knowledge)
+        model._remember(**saved.more)
+        return model
+
+    @classmethod
+    def _kind(cls) -> str:
+        """Return the name that files give to the estimator."""
+        package, _, inner = cls.__module__.partition(".")
+        kind = f"sklearn {cls.__name__}" if inner.startswith("sklearn.") else cls.__name__
+        if package != "likely" or kind not in KINDS:
+            raise ValueError(
+                f"expected one of likely's own estimators to save, got {cls.__name__}: a model file holds data, not "
+                "code, so it cannot hold a class"
+            )
+        return kind
+
+    def _remembered(self) -> dict[str, Any]:
+        """Return what is remembered beside the parameters and the statistics, by name, for a file."""
+        return {}
+
+    def _remember(self) -> None:
+        """Take what ``_remembered`` has given, or raise ValueError if it does not belong to the rest."""
+
     def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
         assignment = read_assignment(y, sample_weight, table.rows)
         parts = self._parts(table)
@@ -141,7 +165,7 @@ class GenerativeClassifier(Estimator):
         knowledge.joint  # noqa: B018
 
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
-        self._keep_columns(table)
+        self._keep_columns(table.columns)
         self._replace(knowledge)
 
     def _replace(self, knowledge: Knowledge) -> None:
@@ -254,44 +278,8 @@ class GenerativeClassifier(Estimator):
     def _place(self, label: Any) -> int:
         found = np.flatnonzero(self.classes_ == label)
         if len(found) == 0:
-            raise ValueError(f"expected a label among {_few(tuple(self.classes_.tolist()))}, got {label!r}")
+            raise ValueError(f"expected a label among {few(tuple(self.classes_.tolist()))}, got {label!r}")
         return int(found[0])
-
-
-def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
-    """Return given class weights in the order of the classes: from a sequence, a dict, a function, or ``"uniform"``.
-
-    A function is given the classes. Uniform are the classes that have rows: of others nothing is known.
-    """
-    if priors is None:
-        return None
-    k = len(classes)
-    if callable(priors):
-        priors = priors(classes)
-    if isinstance(priors, str):
-        if priors != "uniform":
-            raise ValueError(f"expected priors='uniform', one number for each class, or a dict, got {priors!r}")
-        seen = counts > 0 if counts.any() else np.full(k, True)
-        return np.asarray(seen / seen.sum())
-    if isinstance(priors, Mapping):
-        lacking = [label for label in classes.tolist() if label not in priors]
-        if lacking or len(priors) != k:
-            raise ValueError(
-                f"expected priors for the classes {_few(tuple(classes.tolist()))}, got {priors!r}; in partial_fit, "
-                "name labels yet to come by classes="
-            )
-        priors = [priors[label] for label in classes.tolist()]
-    weights = np.array(priors, dtype=np.float64)
-    if weights.shape != (k,):
-        raise ValueError(f"Number of priors must match number of classes: expected {k}, got {weights.shape}")
-    if not np.all(weights >= 0):
-        raise ValueError(f"Priors must be non-negative: got {weights.tolist()}")
-    if not np.isclose(weights.sum(), 1.0):
-        raise ValueError(
-            f"The sum of the priors should be 1: got {weights.tolist()}, whose sum is {weights.sum():g}; divide by it"
-        )
-    weights /= weights.sum()
-    return weights
 
 
 def _read_classes(classes: Any) -> Labels:
@@ -319,9 +307,4 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _described(columns: Columns) -> str:
-    return f"{columns.width} columns" if columns.names is None else f"the columns {_few(columns.names)}"
-
-
-def _few(names: tuple[Any, ...], most: int = 6) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return f"[{shown}, … {len(names) - most} more]" if len(names) > most else f"[{shown}]"
+    return f"{columns.width} columns" if columns.names is None else f"the columns {few(columns.names)}"

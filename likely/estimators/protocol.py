@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.table import Table, read_table
+from likely.table import Columns, Table, read_table
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -107,11 +107,11 @@ class Estimator:
         elif names != tuple(fitted):
             raise ValueError(_different_names(names, tuple(fitted)))
 
-    def _keep_columns(self, table: Table) -> None:
+    def _keep_columns(self, columns: Columns) -> None:
         """Remember the columns."""
-        self.n_features_in_ = table.columns.width
-        if table.names is not None:
-            self.feature_names_in_ = np.array(table.names, dtype=object)
+        self.n_features_in_ = columns.width
+        if columns.names is not None:
+            self.feature_names_in_ = np.array(columns.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

@@ -13,7 +13,7 @@ from likely.families.base import Codes, Density, Family, on_one_line
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
-_CATEGORY = np.dtype([("column", np.int64), ("value", np.float64)])
+CATEGORY = np.dtype([("column", np.int64), ("value", np.float64)])
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Categorical(Smoothed):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         classes, codes, weights = assignment
         counted = native.collect_categories(block.dense(), block.columns, self.domain, len(classes), codes, weights)
-        labels = np.empty(sum(len(values) for values, _ in counted), dtype=_CATEGORY)
+        labels = np.empty(sum(len(values) for values, _ in counted), dtype=CATEGORY)
         labels["column"] = np.repeat(np.arange(len(counted)), [len(values) for values, _ in counted])
         labels["value"] = np.concatenate([values for values, _ in counted])
         counts = np.ascontiguousarray(np.concatenate([counts for _, counts in counted]).T)
@@ -98,7 +98,7 @@ class Numbered(Categorical):
         sizes[columns] = values + 1  # the last of a column is its largest: labels are sorted
         np.maximum(sizes, self.least, out=sizes)
         starts = np.cumsum(sizes) - sizes
-        complete = np.empty(sizes.sum(), dtype=_CATEGORY)
+        complete = np.empty(sizes.sum(), dtype=CATEGORY)
         complete["column"] = np.repeat(np.arange(len(sizes)), sizes)
         complete["value"] = np.arange(len(complete)) - np.repeat(starts, sizes)
         wider = np.zeros((len(counts), len(complete)))

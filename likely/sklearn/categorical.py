@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from likely.families import Numbered
 from likely.sklearn.categories import (
     Categories,
+    check_categories,
     decoded,
     read_known,
     read_learning,
@@ -177,6 +178,13 @@ class CategoricalNB(DiscreteFace):
             if statistics is not known.statistics:
                 self._replace(known.with_statistics(statistics))
         return self
+
+    def _remembered(self) -> dict[str, Any]:
+        return {"categories": dict(self._categories)}
+
+    def _remember(self, *, categories: Any) -> None:  # type: ignore[override]
+        check_categories(categories, self._statistics, self.n_features_in_)
+        self._categories = categories
 
     def _chosen_family(self, table: Table) -> Numbered:
         return Numbered(self._check_alpha(), self._least_categories(table.columns.width))

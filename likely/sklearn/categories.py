@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.statistics import Array, JointStatistics
+from likely.families import on_one_line
+from likely.statistics import Array, JointStatistics, Statistics
 from likely.table import Columns, Table, column_names, read_table
 
 Categories = Mapping[int, tuple[str, ...]]
@@ -78,13 +79,27 @@ def without_unseen(
     return translated(statistics, known, left, columns), left
 
 
+def check_categories(categories: Any, statistics: Statistics, width: int) -> None:
+    """Raise ValueError unless these are categories of text, and a column's numbers in the statistics are among them."""
+    if not isinstance(categories, dict) or not all(type(j) is int and 0 <= j < width for j in categories):
+        raise ValueError(f"expected categories of the columns 0 to {width - 1}, got {on_one_line(categories)}")
+    largest = np.zeros(width)
+    np.maximum.at(largest, statistics.labels["category"]["column"], statistics.labels["category"]["value"])
+    for j, names in categories.items():
+        text = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+        if not text or not names or list(names) != sorted(set(names)):
+            raise ValueError(f"expected categories of text, sorted and each once, got {on_one_line(names)}")
+        if largest[j] >= len(names):
+            raise ValueError(f"expected numbers of {len(names)} categories in column {j}, got others")
+
+
 def decoded(x: Array, categories: Categories) -> NDArray[Any]:
-    """Return rows with the categories in place of their numbers."""
+    """Return rows with the categories in place of their numbers; None for those that have no name yet."""
     if not categories:
         return x
     cells = x.astype(object)
     for j, names in categories.items():
-        cells[:, j] = [None if np.isnan(number) else names[int(number)] for number in x[:, j]]
+        cells[:, j] = [names[int(number)] if number < len(names) else None for number in x[:, j]]
     return cells
 
 

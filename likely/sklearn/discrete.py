@@ -1,7 +1,6 @@
 """scikit-learn's naive Bayes classifiers of counts, of yes and no, and of categories, on likely's families."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -9,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from likely.estimators.knowledge import ALIKE
 from likely.families import Bernoulli, Complement, Multinomial
 from likely.joint import Joint
 from likely.sklearn.face import NaiveBayesFace
-from likely.statistics import Array, Labels
+from likely.statistics import Array
 from likely.table import Table
 
 _LEAST_ALPHA = 1e-10
@@ -39,11 +39,11 @@ class DiscreteFace(NaiveBayesFace):
         """log p(y)."""
         return self._known().joint.log_weights
 
-    def _given_priors(self) -> Array | Callable[[Labels], Array] | None:
+    def _given_priors(self) -> Array | str | None:
         if self.class_prior is not None:
             weights = np.array(self.class_prior, dtype=np.float64)
             return np.asarray(weights / (weights.sum() or 1.0))
-        return None if self.fit_prior else _all_alike
+        return None if self.fit_prior else ALIKE
 
     def _check_alpha(self, width: int | None = None) -> Any:
         """Return the pseudo-counts: ``alpha``, unless it is too small and ``force_alpha`` is not set."""
@@ -270,11 +270,6 @@ class BernoulliNB(DiscreteFace):
     def feature_count_(self) -> Array:
         """The weight of the yes of every class and column."""
         return self._statistics.sums["yes"]
-
-
-def _all_alike(classes: Labels) -> Array:
-    """Return the same weight for every class, seen or not."""
-    return np.full(len(classes), 1 / len(classes))
 
 
 def logarithms(shares: Array) -> Array:

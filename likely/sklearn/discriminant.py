@@ -3,10 +3,10 @@
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_parameter_constraints
 
-from likely.estimators.classifier import Knowledge
-from likely.families import Gaussian, UnsolvableError
+from likely.estimators.knowledge import Knowledge
+from likely.families import Gaussian, UnsolvableError, on_one_line
 from likely.joint import Part
 from likely.sklearn.estimated import EstimatedGaussian
 from likely.sklearn.face import Face
@@ -26,7 +26,7 @@ class DiscriminantFace(Face):
     """What linear and quadratic discriminants have in common."""
 
     _settings: dict[str, Any]
-    """The parameters that the model was fitted with."""
+    """The parameters that the model was fitted with, and what else it keeps of the fit."""
 
     solver: str
     shrinkage: Any
@@ -45,6 +45,20 @@ class DiscriminantFace(Face):
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         super()._keep(table, knowledge)
         self._settings = self.get_params(deep=False)  # others may be set before the next fit
+
+    @property
+    def _setting_constraints(self) -> dict[str, Any]:
+        return dict(self._parameter_constraints)
+
+    def _remembered(self) -> dict[str, Any]:
+        return {"settings": self._settings}
+
+    def _remember(self, *, settings: Any) -> None:  # type: ignore[override]
+        constraints = self._setting_constraints
+        if not isinstance(settings, dict) or settings.keys() != constraints.keys():
+            raise ValueError(f"expected the settings {sorted(constraints)}, got {on_one_line(settings)}")
+        validate_parameter_constraints(constraints, settings, type(self).__name__)
+        self._settings = settings
 
     def _structure(self) -> dict[str, Any]:
         """Return what kind of Gaussian the parameters describe."""

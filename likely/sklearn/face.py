@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from likely.estimators.classifier import GenerativeClassifier
+from likely.estimators.saved import Saved
 from likely.joint import Part
 from likely.statistics import Array, Statistics
 from likely.table import Table
@@ -55,6 +56,13 @@ class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignor
             raise ValueError("classes must be passed on the first call to partial_fit.")
         _check_labels(y, np.unique(classes))
         return super().partial_fit(X, y, classes, sample_weight)
+
+    @classmethod
+    def _from_saved(cls, saved: Saved) -> Self:
+        """Return the model that a file holds, or raise if its parts do not belong together."""
+        model = super()._from_saved(saved)
+        model._validate_params()
+        return model
 
     def _validate_params(self) -> None:
         """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely import native
-from likely.estimators.classifier import Knowledge
+from likely.estimators.knowledge import Knowledge
 from likely.families import Gaussian, UnsolvableError, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
@@ -141,7 +141,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         super()._keep(table, knowledge)
         single = Block(table, None).dense().dtype == np.float32 and (self.solver == "svd" or len(self.classes_) == 2)
-        self._settings["dtype"] = np.dtype(np.float32 if single else np.float64)
+        self._settings["dtype"] = "float32" if single else "float64"
+
+    @property
+    def _setting_constraints(self) -> dict[str, Any]:
+        return {**super()._setting_constraints, "dtype": [StrOptions({"float32", "float64"})]}
 
     @property
     def _n_features_out(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.estimators.classifier import Knowledge
+from likely.estimators.knowledge import Knowledge
 from likely.families import UnsolvableError
 from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
 from likely.statistics import Array

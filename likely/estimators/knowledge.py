@@ -1,0 +1,77 @@
+"""What a classifier has learned, and the class weights that were given to it."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely.joint import Joint, Part
+from likely.statistics import Array, JointStatistics, Labels
+from likely.table import Columns
+
+ALIKE = "alike"
+
+
+class Knowledge:
+    """What a classifier has learned: its parts, the statistics, and the joint that they solve to."""
+
+    def __init__(self, parts: tuple[Part, ...], statistics: JointStatistics, columns: Columns, priors: Any):
+        self.parts = parts
+        self.statistics = statistics
+        self.columns = columns
+        self.priors = priors
+        self.given_weights = read_priors(priors, statistics.classes, statistics.weights.sums["weight"])
+        self.derived: dict[str, Any] = {}
+        """What else was found from it, kept by name."""
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The joint distribution, solved when it is first asked for."""
+        return Joint.solve(self.statistics, self.parts, self.columns, self.given_weights)
+
+    def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
+        """Return the knowledge of other statistics."""
+        return Knowledge(self.parts, statistics, self.columns, self.priors)
+
+
+def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
+    """Return given class weights in the order of the classes: from a sequence, a dict, or a word.
+
+    ``"uniform"`` are the classes that have rows: of others nothing is known. ``"alike"`` are all, seen or not.
+    """
+    if priors is None:
+        return None
+    k = len(classes)
+    if isinstance(priors, str):
+        if priors == ALIKE:
+            return np.full(k, 1 / k)
+        if priors != "uniform":
+            raise ValueError(f"expected priors='uniform', one number for each class, or a dict, got {priors!r}")
+        seen = counts > 0 if counts.any() else np.full(k, True)
+        return np.asarray(seen / seen.sum())
+    if isinstance(priors, Mapping):
+        lacking = [label for label in classes.tolist() if label not in priors]
+        if lacking or len(priors) != k:
+            raise ValueError(
+                f"expected priors for the classes {few(tuple(classes.tolist()))}, got {priors!r}; in partial_fit, "
+                "name labels yet to come by classes="
+            )
+        priors = [priors[label] for label in classes.tolist()]
+    weights = np.array(priors, dtype=np.float64)
+    if weights.shape != (k,):
+        raise ValueError(f"Number of priors must match number of classes: expected {k}, got {weights.shape}")
+    if not np.all(weights >= 0):
+        raise ValueError(f"Priors must be non-negative: got {weights.tolist()}")
+    if not np.isclose(weights.sum(), 1.0):
+        raise ValueError(
+            f"The sum of the priors should be 1: got {weights.tolist()}, whose sum is {weights.sum():g}; divide by it"
+        )
+    weights /= weights.sum()
+    return weights
+
+
+def few(names: tuple[Any, ...], most: int = 6) -> str:
+    """Return names for a sentence, not all if they are many."""
+    shown = ", ".join(map(repr, names[:most]))
+    return f"[{shown}, … {len(names) - most} more]" if len(names) > most else f"[{shown}]"

@@ -1,0 +1,214 @@
+"""What a model file says: a model's parameters and statistics as a header and arrays, and back, checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.estimators.checks import check_block, check_classes, check_weights
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.values import packed, unpacked
+from likely.families import FAMILIES, Family, Gaussian, on_one_line
+from likely.families.categorical import CATEGORY
+from likely.files import Arrays, Contents
+from likely.joint import Part
+from likely.statistics import Assignment, JointStatistics, Labels, Statistics
+from likely.table import Block, Columns, Table
+
+
+class Kind(NamedTuple):
+    """Which families an estimator can have, by name, whether their covariances are full, and if in several blocks."""
+
+    families: tuple[str, ...]
+    full: bool | None = None
+    several: bool = False
+
+
+KINDS = {
+    "NaiveBayes": Kind(tuple(FAMILIES), full=False, several=True),
+    "GaussianDiscriminant": Kind(("gaussian",)),
+    "sklearn GaussianNB": Kind(("gaussian",), full=False),
+    "sklearn MultinomialNB": Kind(("multinomial",)),
+    "sklearn ComplementNB": Kind(("complement",)),
+    "sklearn BernoulliNB": Kind(("bernoulli",)),
+    "sklearn CategoricalNB": Kind(("numbered categories",)),
+    "sklearn LinearDiscriminantAnalysis": Kind(("gaussian",), full=True),
+    "sklearn QuadraticDiscriminantAnalysis": Kind(("gaussian",), full=True),
+}
+"""The estimators that a file can hold, by the names that it gives them."""
+
+# A row of so many takes half a GB, also if a file holds nothing of most of them.
+_MOST_COLUMNS = 1 << 26
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model, taken apart. ``more`` is what it remembers beside the parameters and the statistics."""
+
+    kind: str
+    parameters: Mapping[str, Any]
+    knowledge: Knowledge
+    more: Mapping[str, Any]
+
+    def contents(self) -> Contents:
+        """Return the header and arrays of a file; what does not fit in one raises ValueError."""
+        known, statistics = self.knowledge, self.knowledge.statistics
+        arrays: Arrays = {"weight": statistics.weights.sums["weight"]}
+        width, names = known.columns
+        header = {
+            "kind": self.kind,
+            "parameters": {n: packed(value, f"parameters.{n}", arrays) for n, value in self.parameters.items()},
+            "columns": {"width": width, "names": None if names is None else list(names)},
+            "classes": packed(statistics.classes, "classes", arrays),
+            "priors": packed(known.priors, "priors", arrays),
+            "blocks": [
+                _packed_block(part, block, f"block {i}", arrays)
+                for i, (part, block) in enumerate(zip(known.parts, statistics.blocks, strict=True))
+            ],
+            "more": {name: packed(value, f"more.{name}", arrays) for name, value in self.more.items()},
+        }
+        return Contents(header, arrays)
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Saved":
+        """Return what a file holds, or raise if it does not agree with itself."""
+        kind = _get(header, "kind", str)
+        if kind not in KINDS:
+            raise ValueError(f"expected an estimator among {list(KINDS)}, got {kind!r}")
+        columns = _columns(_get(header, "columns", dict))
+        classes = check_classes(unpacked(header.get("classes"), arrays))
+        described = _get(header, "blocks", list)
+        parts = tuple(_part(each, columns.width, arrays) for each in described)
+        _check_parts(kind, parts)
+        weights = Statistics({"weight": _float_array("weight", arrays)}, {"weight": ("class",)}, {"class": classes})
+        check_weights(weights)
+        blocks = tuple(
+            _block(part, classes, columns.width, f"block {i}", each, arrays)
+            for i, (part, each) in enumerate(zip(parts, described, strict=True))
+        )
+        return cls(
+            kind,
+            {n: unpacked(value, arrays) for n, value in _get(header, "parameters", dict).items()},
+            Knowledge(parts, JointStatistics(weights, blocks), columns, unpacked(header.get("priors"), arrays)),
+            {n: unpacked(value, arrays) for n, value in _get(header, "more", dict).items()},
+        )
+
+
+_JSON = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def _get(header: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    value = header.get(name)
+    if type(value) is not kind:
+        raise ValueError(f"expected {_JSON[kind]} as {name!r}, got {on_one_line(value)}")
+    return value
+
+
+def _columns(described: Mapping[str, Any]) -> Columns:
+    width, names = _get(described, "width", int), described.get("names")
+    if not 0 < width <= _MOST_COLUMNS:
+        raise ValueError(f"expected 1 to {_MOST_COLUMNS:,} columns, got {width}")
+    if names is None:
+        return Columns(width)
+    if not isinstance(names, list) or len(names) != width or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"expected names of {width} columns, got {on_one_line(names)}")
+    return Columns(width, tuple(names))
+
+
+def _part(described: Any, width: int, arrays: Mapping[str, NDArray[Any]]) -> Part:
+    if not isinstance(described, dict):
+        raise ValueError(f"expected a block of columns, got {on_one_line(described)}")
+    family = unpacked(described.get("family"), arrays)
+    if not isinstance(family, Family):
+        raise ValueError(f"expected a family, got {on_one_line(family)}")
+    columns = described.get("columns")
+    if columns is None:
+        return Part(family, None)
+    if not isinstance(columns, list) or not columns or not all(type(j) is int and 0 <= j < width for j in columns):
+        raise ValueError(f"expected columns from 0 to {width - 1}, got {on_one_line(columns)}")
+    return Part(family, columns)
+
+
+def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
+    """Raise unless the estimator could have these families in these blocks."""
+    families, full, several = KINDS[kind]
+    for family, _ in parts:
+        matrix = isinstance(family, Gaussian) and family.covariance == "full"
+        if packed(family, "family", {})["is"] not in families or full not in (None, matrix):
+            raise ValueError(f"expected families that {kind} has, got {on_one_line(family)}")
+    if len(parts) == 1 and parts[0].columns is None:
+        return
+    taken = [j for part in parts for j in part.columns or ()]
+    if not several or any(part.columns is None for part in parts) or len(set(taken)) < len(taken):
+        raise ValueError(f"expected every column in one block, got {on_one_line(parts)}")
+
+
+def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays) -> dict[str, Any]:
+    for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
+        arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
+    if statistics.origin is not None:
+        arrays[f"{name}.origin"] = statistics.origin
+    if "category" in statistics.labels:
+        labels = statistics.labels["category"]
+        arrays.update({f"{name}.category.{field}": labels[field] for field in CATEGORY.names or ()})
+    return {
+        "family": packed(part.family, f"{name}.family", arrays),
+        "columns": part.columns,
+        "sums": {n: list(axes) for n, axes in statistics.axes.items()},
+        "lost": statistics.lost is not None,
+    }
+
+
+def _block(
+    part: Part,
+    classes: Labels,
+    width: int,
+    name: str,
+    described: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> Statistics:
+    """Return the statistics of a block: the sums that its family collects, also from no rows at all."""
+    none = part.family.collect(
+        Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32))
+    )
+    if described.get("sums") != {n: list(axes) for n, axes in none.axes.items()}:
+        raise ValueError(
+            f"expected the sums {dict(none.axes)} of {part.family.name!r}, got {on_one_line(described.get('sums'))}"
+        )
+    labels = {"class": classes}
+    if "category" in none.labels:
+        columns, values = (arrays.get(f"{name}.category.{field}") for field in ("column", "value"))
+        labels["category"] = _categories(columns, values)
+    lost = _get(described, "lost", bool)
+    statistics = Statistics(
+        {n: _float_array(f"{name}.sum.{n}", arrays) for n in none.sums},
+        none.axes,
+        labels,
+        None if none.origin is None else _float_array(f"{name}.origin", arrays),
+        {n: _float_array(f"{name}.lost.{n}", arrays) for n in none.sums} if lost else None,
+    )
+    check_block(statistics, part.family, width if part.columns is None else len(part.columns))
+    return statistics
+
+
+def _float_array(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    array = arrays.get(name)
+    if array is None or array.dtype != np.float64:
+        raise ValueError(f"expected the array {name!r} of float64, got {'none' if array is None else array.dtype}")
+    return array
+
+
+def _categories(columns: NDArray[Any] | None, values: NDArray[Any] | None) -> Labels:
+    if (
+        columns is None
+        or values is None
+        or (columns.dtype, values.dtype) != tuple(CATEGORY[field] for field in ("column", "value"))
+        or columns.ndim != 1
+        or columns.shape != values.shape
+    ):
+        raise ValueError("expected the column and the value of every category, got other arrays")
+    labels = np.empty(len(columns), dtype=CATEGORY)
+    labels["column"], labels["value"] = columns, values
+    return labels

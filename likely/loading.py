@@ -1,0 +1,55 @@
+"""Load a model from a file, whichever estimator it is."""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from likely import estimators, files
+from likely.estimators.classifier import GenerativeClassifier
+from likely.estimators.saved import Saved
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the model that ``save`` has written to a file: it answers, learns, merges and forgets as before.
+
+    A file is data. Nothing in it is run, so files of strangers may be loaded; one that is broken raises ValueError.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import likely
+    >>> model = likely.NaiveBayes().fit([[1.0], [1.5], [4.0], [4.5]], ["a", "a", "b", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/letters.likely")
+    ...     same = likely.load(f"{folder}/letters.likely")
+    >>> same.predict([[1.2]]).tolist()
+    ['a']
+    """
+    header, arrays = files.read(path)
+    try:
+        with np.errstate(all="ignore"):
+            saved = Saved.read(header, arrays)
+            return _class(saved.kind)._from_saved(saved)
+    except (ValueError, TypeError, OverflowError) as error:
+        what = " ".join(str(error).split())
+        if not isinstance(error, ValueError):
+            what = f"expected parameters that belong together, got others ({what})"
+        raise ValueError(f"{what}, in {os.fspath(path)!r}: save the model again, or update likely") from None
+
+
+def _class(kind: str) -> type[GenerativeClassifier]:
+    if not kind.startswith("sklearn "):
+        return {each.__name__: each for each in (estimators.NaiveBayes, estimators.GaussianDiscriminant)}[kind]
+    from likely import sklearn  # which needs scikit-learn
+
+    faces: tuple[type[GenerativeClassifier], ...] = (
+        sklearn.GaussianNB,
+        sklearn.MultinomialNB,
+        sklearn.ComplementNB,
+        sklearn.BernoulliNB,
+        sklearn.CategoricalNB,
+        sklearn.LinearDiscriminantAnalysis,
+        sklearn.QuadraticDiscriminantAnalysis,
+    )
+    return {f"sklearn {face.__name__}": face for face in faces}[kind]
