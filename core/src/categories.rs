@@ -18,6 +18,13 @@ pub struct Column {
 const BLOCK: usize = 1 << 15;
 const TILE: usize = 64;
 
+/// A value as an index, if it is a small number: 0, 1, 2, …
+#[inline(always)]
+fn small(x: f64) -> Option<usize> {
+    let index = x as i32;
+    (f64::from(index) == x && (0..SMALL).contains(&index)).then_some(index as usize)
+}
+
 /// The weights of one column's values, by class.
 #[derive(Default)]
 struct Counter {
@@ -29,17 +36,18 @@ struct Counter {
 }
 
 impl Counter {
-    /// The weights of a value, one for each of k classes.
+    /// The weights of a small number, one for each of k classes.
     #[inline(always)]
-    fn of(&mut self, x: f64, k: usize) -> &mut [f64] {
-        let index = x as i32;
-        if f64::from(index) == x && (0..SMALL).contains(&index) {
-            let at = index as usize * k;
-            if at >= self.small.len() {
-                self.small.resize(at + k, 0.0);
-            }
-            return &mut self.small[at..at + k];
+    fn of_small(&mut self, index: usize, k: usize) -> &mut [f64] {
+        let at = index * k;
+        if at >= self.small.len() {
+            self.small.resize(at + k, 0.0);
         }
+        &mut self.small[at..at + k]
+    }
+
+    /// The weights of another value.
+    fn of_other(&mut self, x: f64, k: usize) -> &mut [f64] {
         let next = self.places.len();
         let at = k * *self.places.entry(x.to_bits()).or_insert(next);
         if at >= self.other.len() {
@@ -66,24 +74,18 @@ fn count_block(source: &Source, rows: Range<usize>, assignment: &Assignment) -> 
         let rows = first..(first + TILE).min(rows.end);
         counted.clear();
         counted.extend(rows.clone().filter_map(|row| assignment.of(row).map(|(class, weight)| (row, class, weight))));
-        if source.load_columns(rows, TILE, &mut tile).is_ok() {
-            for (counter, tile) in counters.iter_mut().zip(tile.chunks_exact(TILE)) {
-                for &(row, class, weight) in &counted {
-                    let x = tile[row - first];
-                    if !x.is_nan() {
-                        counter.of(x, k)[class] += weight;
-                    }
-                }
-            }
-        } else {
-            // A bad cell: it matters only in a row that counts.
+        source.load_unchecked(rows, TILE, &mut tile);
+        for (j, (counter, tile)) in counters.iter_mut().zip(tile.chunks_exact(TILE)).enumerate() {
             for &(row, class, weight) in &counted {
-                for (j, counter) in counters.iter_mut().enumerate() {
-                    let x = source.checked_cell(row, j)?;
-                    if !x.is_nan() {
-                        counter.of(x, k)[class] += weight;
-                    }
-                }
+                let x = tile[row - first];
+                // Small numbers are of every domain of categories: only others are looked at.
+                let weights = match small(x) {
+                    Some(index) => counter.of_small(index, k),
+                    None if x.is_nan() => continue,
+                    None if source.domain.holds(x) => counter.of_other(x, k),
+                    None => return Err(BadCell { row, column: source.column(j), value: x }),
+                };
+                weights[class] += weight;
             }
         }
     }
@@ -94,7 +96,11 @@ fn count_block(source: &Source, rows: Range<usize>, assignment: &Assignment) -> 
 fn merge<'a>(blocks: impl Iterator<Item = &'a Counter>, k: usize) -> Column {
     let mut sum = Counter::default();
     for (value, weights) in blocks.flat_map(|block| block.values(k)) {
-        for (sum, weight) in sum.of(value, k).iter_mut().zip(weights) {
+        let sums = match small(value) {
+            Some(index) => sum.of_small(index, k),
+            None => sum.of_other(value, k),
+        };
+        for (sum, weight) in sums.iter_mut().zip(weights) {
             *sum += weight;
         }
     }

@@ -77,7 +77,11 @@ fn domain(name: &str) -> PyResult<Domain> {
 }
 
 fn make_source<'a>(x: &'a Array, columns: Option<Vec<usize>>, domain_name: &str) -> PyResult<Source<'a>> {
-    let source = Source { matrix: x.view(), columns: None, domain: domain(domain_name)? };
+    let (matrix, mut domain) = (x.view(), domain(domain_name)?);
+    if matches!((&matrix, domain), (Matrix::Bool(_), Domain::Above(threshold)) if (0.0..1.0).contains(&threshold)) {
+        domain = Domain::Binary; // already what it would become
+    }
+    let source = Source { matrix, columns: None, domain };
     if columns.iter().flatten().any(|&j| j >= source.width()) {
         return Err(PyValueError::new_err("a column index is outside the matrix"));
     }

@@ -176,8 +176,9 @@ impl Source<'_> {
         Ok(missing)
     }
 
-    /// Reads the transpose of some rows into `out`: column after column, each `stride` long.
-    pub fn load_columns(&self, rows: Range<usize>, stride: usize, out: &mut [f64]) -> Result<bool, BadCell> {
+    /// Reads the transpose of some rows into `out`: column after column, each `stride` long. Whether the cells are of
+    /// the domain is not looked at; the result is 0 if all are finite and NaN otherwise.
+    pub fn load_unchecked(&self, rows: Range<usize>, stride: usize, out: &mut [f64]) -> f64 {
         let width = self.width();
         let mut doubt = 0.0;
         typed!(&self.matrix, view => {
@@ -202,6 +203,14 @@ impl Source<'_> {
                 }
             }
         });
+        doubt
+    }
+
+    /// Reads the transpose of some rows into `out`: column after column, each `stride` long. Says whether a cell was
+    /// missing.
+    pub fn load_columns(&self, rows: Range<usize>, stride: usize, out: &mut [f64]) -> Result<bool, BadCell> {
+        let width = self.width();
+        let doubt = self.load_unchecked(rows.clone(), stride, out);
         if let Some(missing) = self.settled(doubt, &mut out[..width * stride]) {
             return Ok(missing);
         }
