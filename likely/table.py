@@ -3,7 +3,8 @@
 Nothing is copied that the core can read where it lies.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -54,11 +55,25 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns, with the names of the columns if they have any, and of who reads them, for messages."""
+    """Rows and columns.
+
+    Parameters
+    ----------
+    cells
+        the numbers; NaN is a missing cell
+    names
+        the names of the columns, if they have any
+    reader
+        who reads the table, for messages
+    categories
+        of every column of categories by name (its number in the table): the distinct names, as an array of text, of
+        which the cells hold the places 0, 1, 2, …
+    """
 
     cells: NDArray[Any] | SparseRows
     names: tuple[str, ...] | None = None
     reader: str | None = None
+    categories: Mapping[int, Labels] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -76,7 +91,7 @@ class Table:
             return self
         cells = self.cells
         part = cells.between(first, min(last, self.rows)) if isinstance(cells, SparseRows) else cells[first:last]
-        return type(self)(part, self.names, self.reader)
+        return replace(self, cells=part)
 
 
 class Block(NamedTuple):
