@@ -1,7 +1,7 @@
 """The joint distribution p(x, y) = class weight × density of every block of columns: every question is asked here."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families import Density, Family, LinearForm, QuadraticForm, UnsolvableError, readable_errors, subtract_logs
+from likely.families.named import NamedDensity
 from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Block, Columns, Table
 
@@ -129,6 +130,78 @@ class Joint:
             x[:, slice(None) if part.columns is None else part.columns] = density.sample(codes, generator)
         return x, codes
 
+    @property
+    def categories(self) -> dict[int, Labels]:
+        """The names of the categories of every column that has such, in the order of their places in drawn rows."""
+        return {
+            place: density.names_of(j)
+            for part, density in zip(self.parts, self.densities, strict=True)
+            if isinstance(density, NamedDensity)
+            for j, place in enumerate(self._columns(part))
+        }
+
+    def classes_given(self, table: Table, codes: NDArray[np.int32] | None = None) -> Array:
+        """Return p(y | the cells that are there), rows × classes; where codes are known (not −1), all on that class."""
+        posterior = self.posterior(table)
+        if codes is not None:
+            known = codes >= 0
+            posterior[known] = np.eye(len(self.classes))[codes[known]]
+        return posterior
+
+    def drawn(
+        self, table: Table, generator: np.random.Generator, codes: NDArray[np.int32] | None = None
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Draw a class of each row given its cells, unless it is known, and then its missing cells.
+
+        Returns all cells and the places of the classes; only those cells that were missing are to be used.
+        """
+        self._must_be_density("drawing")
+        below = np.cumsum(self.classes_given(table, codes), axis=1)
+        drawn = (generator.random(table.rows)[:, None] * below[:, -1:] >= below).sum(axis=1)
+        drawn = np.minimum(drawn, len(self.classes) - 1)
+        x = np.full((table.rows, self.width), np.nan)
+        for part, density in zip(self.parts, self.densities, strict=True):
+            x[:, self._columns(part)] = density.drawn(Block(table, part.columns), drawn, generator)
+        return x, drawn
+
+    def expected(self, table: Table, codes: NDArray[np.int32] | None = None) -> Array:
+        """Return the mean of every cell that is missing given those that are there, or its likeliest category.
+
+        Only those cells that were missing are to be used.
+        """
+        self._must_be_density("what is expected")
+        posterior = self.classes_given(table, codes)
+        x = np.zeros((table.rows, self.width))
+        for part, density in zip(self.parts, self.densities, strict=True):
+            columns, block = self._columns(part), Block(table, part.columns)
+            discrete = [density.discrete(j) for j in range(len(columns))]
+            if any(each is None for each in discrete):
+                for c in range(len(self.classes)):
+                    x[:, columns] += posterior[:, [c]] * density.expected(block, c)
+            for column, each in zip(columns, discrete, strict=True):
+                if each is not None:
+                    values, shares = each
+                    x[:, column] = values[(posterior @ shares).argmax(axis=1)] if len(values) else np.nan
+        return x
+
+    def column_posterior(
+        self, table: Table, column: int, codes: NDArray[np.int32] | None = None
+    ) -> tuple[Array, Array]:
+        """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
+        for part, density in zip(self.parts, self.densities, strict=True):
+            columns = self._columns(part)
+            found = density.discrete(columns.index(column)) if column in columns else None
+            if found is not None:
+                values, shares = found
+                others = replace(table, cells=_without(Block(table, None).dense(), column))
+                return values, self.classes_given(others, codes) @ shares
+        raise ValueError(
+            f"expected a column of categories or of 0 and 1, got column {column}, of which there is no share"
+        )
+
+    def _columns(self, part: Part) -> list[int]:
+        return list(range(self.width)) if part.columns is None else part.columns
+
     def linear_form(self) -> LinearForm:
         """Return θ and θ₀ of every class: the scores θ·x + θ₀ differ between classes as log p(x, y) does."""
         theta = np.zeros((len(self.classes), self.width))
@@ -192,3 +265,10 @@ class Joint:
         part = self.parts[i]
         with readable_errors(table, part.family.expects):
             return self.densities[i].log_odds(Block(table, part.columns), one, other)
+
+
+def _without(cells: NDArray[Any], column: int) -> Array:
+    """Return the cells with one column missing."""
+    x = np.array(cells, dtype=np.float64, order="K")
+    x[:, column] = np.nan
+    return x

@@ -12,6 +12,7 @@ from likely.families.base import (
 )
 from likely.families.categorical import Categorical, Numbered
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
+from likely.families.named import Named
 from likely.families.positive import Exponential, Gamma, Poisson
 from likely.families.words import Bernoulli, Complement, Multinomial
 
@@ -34,6 +35,7 @@ __all__ = [
     "LinearForm",
     "LogNormal",
     "Multinomial",
+    "Named",
     "Numbered",
     "Poisson",
     "QuadraticForm",

@@ -49,6 +49,23 @@ class Density(ABC):
     def column(self, j: int) -> "Density":
         """Return the density of one column, whatever the others hold."""
 
+    @property
+    def means(self) -> Array:
+        """The mean of every class and column (classes × columns); NaN in columns of categories, which have none."""
+        return np.full((self.classes, 1), np.nan)
+
+    def discrete(self, j: int) -> tuple[Array, Array] | None:
+        """Return the values that column j can have and their shares (classes × values), None if it has a density."""
+        return None
+
+    def expected(self, block: Block, c: int) -> Array:
+        """Return the mean of every cell (rows × columns) in class c, given the other cells of its row."""
+        return np.broadcast_to(self.means[c], (block.table.rows, block.width))
+
+    def drawn(self, block: Block, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw every cell of rows of the given classes, given the cells of its row that are there."""
+        return np.asarray(self.sample(codes, generator))
+
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
         """Return what every cell says for class ``one`` against ``other`` (rows × columns), and what is left over."""
         rows = np.arange(block.table.rows)

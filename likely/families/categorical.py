@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.base import Codes, Density, Family, on_one_line
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block
 
 CATEGORY = np.dtype([("column", np.int64), ("value", np.float64)])
@@ -48,11 +48,16 @@ class Categorical(Smoothed):
     name = "categorical"
     expects = "a finite number that stands for a category"
     domain = "real"
+    labels = CATEGORY
+
+    def _counted(self, block: Block, assignment: Assignment) -> list[tuple[Labels, Array]]:
+        """Return every column's categories, sorted, and their weights (categories × classes)."""
+        classes, codes, weights = assignment
+        return native.collect_categories(block.dense(), block.columns, self.domain, len(classes), codes, weights)
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
-        classes, codes, weights = assignment
-        counted = native.collect_categories(block.dense(), block.columns, self.domain, len(classes), codes, weights)
-        labels = np.empty(sum(len(values) for values, _ in counted), dtype=CATEGORY)
+        counted = self._counted(block, assignment)
+        labels = np.empty(sum(len(values) for values, _ in counted), dtype=self.labels)
         labels["column"] = np.repeat(np.arange(len(counted)), [len(values) for values, _ in counted])
         labels["value"] = np.concatenate([values for values, _ in counted])
         counts = np.ascontiguousarray(np.concatenate([counts for _, counts in counted]).T)
@@ -63,13 +68,19 @@ class Categorical(Smoothed):
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
+        return CategoricalDensity(
+            statistics.labels["category"]["value"].copy(), *self.shares(statistics), domain=self.domain
+        )
+
+    def shares(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
+        """Return where each column's categories start, and the share of every class and category."""
         counts, labels = statistics.sums["count"], statistics.labels["category"]
         starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1))
         smoothed = counts + self.pseudo_counts(*counts.shape)
         shares = np.empty_like(smoothed)
         for first, last in pairwise(starts):
             shares[:, first:last] = _shares(smoothed[:, first:last])
-        return CategoricalDensity(labels["value"].copy(), starts.astype(np.int64), shares, self.domain)
+        return starts.astype(np.int64), shares
 
 
 @dataclass(frozen=True)
@@ -152,6 +163,11 @@ class CategoricalDensity(Density):
                 places = (generator.random(len(codes))[:, None] >= below[codes]).sum(axis=1)
                 x[:, j] = self.values[first + places]
         return x
+
+    def discrete(self, j: int) -> tuple[Array, Array] | None:
+        """Return the categories of a column and their shares."""
+        part = slice(self.starts[j], self.starts[j + 1])
+        return self.values[part], self.shares[:, part]
 
     def column(self, j: int) -> "CategoricalDensity":
         """Return the density of one column."""

@@ -40,6 +40,11 @@ class DiagonalGaussian(Density):
             np.where(never, 0.0, constant),
         )
 
+    @property
+    def means(self) -> Array:
+        """The mean of every class and column."""
+        return np.exp(self.mean + 0.5 * self.variance) if self.domain == "log" else self.mean
+
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
         native.score_gaussian(block.dense(), block.columns, self.domain, *self._kernel, out)
@@ -140,6 +145,43 @@ class FullGaussian(Density):
             rows = codes == c
             x[rows] += z[rows] @ self.factor[c if len(self.factor) > 1 else 0].T
         return x
+
+    @property
+    def means(self) -> Array:
+        """The mean of every class and column."""
+        return self.mean
+
+    def expected(self, block: Block, c: int) -> Array:
+        """Return the cells, and where one is missing its mean in class c, given the others of its row."""
+        x = block.values().copy()
+        self._fill(x, c, None)
+        return x
+
+    def drawn(self, block: Block, codes: Codes, generator: np.random.Generator) -> Array:
+        """Return the cells, and where some are missing a draw of them, given the others of their row."""
+        x = block.values().copy()
+        for c in np.unique(codes):
+            rows = codes == c
+            part = x[rows]
+            self._fill(part, int(c), generator)
+            x[rows] = part
+        return x
+
+    def _fill(self, x: Array, c: int, generator: np.random.Generator | None) -> None:
+        """Fill missing cells of rows of class c, in place: μ + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and a draw about it."""
+        covariance = self.covariance[c if len(self.covariance) > 1 else 0]
+        missing = np.isnan(x)
+        patterns, places = np.unique(missing, axis=0, return_inverse=True)
+        for p, gone in enumerate(patterns):
+            if not gone.any():
+                continue
+            rows, there = np.flatnonzero(places.ravel() == p), ~gone
+            slope = np.linalg.solve(covariance[np.ix_(there, there)], covariance[np.ix_(there, gone)])
+            filled = self.mean[c, gone] + (x[np.ix_(rows, there)] - self.mean[c, there]) @ slope
+            if generator is not None:
+                left = covariance[np.ix_(gone, gone)] - covariance[np.ix_(gone, there)] @ slope
+                filled += generator.multivariate_normal(np.zeros(gone.sum()), left, len(rows), method="eigh")
+            x[np.ix_(rows, gone)] = filled
 
     def column(self, j: int) -> DiagonalGaussian:
         """Return the density of one column, whatever the others hold."""

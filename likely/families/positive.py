@@ -116,6 +116,11 @@ class PoissonDensity(Density):
         """The number of classes."""
         return len(self.rate)
 
+    @property
+    def means(self) -> Array:
+        """The mean of every class and column."""
+        return self.rate
+
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's counts."""
         native.score_poisson(block.dense(), block.columns, self.rate, out)
@@ -151,6 +156,11 @@ class ExponentialDensity(Density):
     def _slope_and_constant(self) -> tuple[Array, Array]:
         return _silent(-1 / self.mean, -np.log(self.mean))
 
+    @property
+    def means(self) -> Array:
+        """The mean of every class and column."""
+        return self.mean
+
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
         native.score_linear(block.dense(), block.columns, "non-negative", *self._slope_and_constant, out)
@@ -185,6 +195,11 @@ class GammaDensity(Density):
     def classes(self) -> int:
         """The number of classes."""
         return len(self.shape)
+
+    @property
+    def means(self) -> Array:
+        """The mean of every class and column."""
+        return self.mean
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""

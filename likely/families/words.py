@@ -174,6 +174,11 @@ class MultinomialDensity(Density):
     def _by_class(self) -> Array:
         return np.ascontiguousarray(self.log_shares.T)
 
+    @property
+    def means(self) -> Array:
+        """The mean count of every class and word."""
+        return self.length[:, None] * np.exp(self._by_class)
+
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's words."""
         cells = _sparse(block)
@@ -248,6 +253,10 @@ class BernoulliDensity(Density):
         """What a row of zeros scores, what each 1 adds, and what each missing cell (both columns × classes)."""
         no, yes = (np.maximum(log, _LOG_SMALLEST) for log in self._logs)
         return no.sum(axis=1), np.ascontiguousarray((yes - no).T), np.ascontiguousarray(-no.T)
+
+    def discrete(self, j: int) -> tuple[Array, Array] | None:
+        """Return 0 and 1 and their shares."""
+        return np.array([0.0, 1.0]), np.stack([self.no[:, j], self.yes[:, j]], axis=1)
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row."""
