@@ -1,5 +1,12 @@
 """Where responsibilities come from. Labels known: one pass over the rows, and the sums are all that is kept."""
 
+import operator
+from collections.abc import Iterator
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
 from likely.joint import Part
 from likely.statistics import Assignment, JointStatistics, class_weights
 from likely.table import Block, Table
@@ -17,3 +24,35 @@ def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> Jo
     """
     blocks = tuple(part.family.collect(Block(table, part.columns), assignment) for part in parts)
     return JointStatistics(class_weights(assignment), blocks)
+
+
+def collect_folds(
+    table: Table, assignment: Assignment, folds: NDArray[np.int64], parts: tuple[Part, ...]
+) -> list[JointStatistics]:
+    """Collect the statistics of every fold in one pass: to the core, each class of each fold is a class of its own."""
+    classes, codes, weights = assignment
+    k, count = len(classes), int(folds.max()) + 1
+    split = Assignment(np.arange(count * k), (folds * k + codes).astype(np.int32), weights)
+    together = collect(table, split, parts)
+    return [together.of_classes(slice(fold * k, (fold + 1) * k), classes) for fold in range(count)]
+
+
+def all_but_each(pieces: list[JointStatistics]) -> Iterator[JointStatistics]:
+    """Return for each piece of two or more the sum of the others. Nothing is subtracted, so no digit is lost."""
+    before = list(accumulate(pieces[:-1], operator.add))
+    after = list(accumulate(reversed(pieces[1:]), operator.add))[::-1]
+    yield after[0]
+    for one, other in zip(before[:-1], after[1:], strict=True):
+        yield one + other
+    yield before[-1]
+
+
+def training_folds(
+    table: Table, assignment: Assignment, folds: NDArray[np.int64], parts: tuple[Part, ...]
+) -> Iterator[JointStatistics]:
+    """Return for each fold the statistics of the rows of all others."""
+    if all(part.family.additive(Block(table, part.columns)) for part in parts):
+        yield from all_but_each(collect_folds(table, assignment, folds, parts))
+        return
+    for fold in range(int(folds.max()) + 1):
+        yield collect(table.taken(folds != fold), assignment.taken(folds != fold), parts)

@@ -32,6 +32,10 @@ class Assignment(NamedTuple):
     codes: NDArray[np.int32]
     weights: Array | None = None
 
+    def taken(self, rows: NDArray[Any]) -> "Assignment":
+        """Return the assignment of some of the rows."""
+        return Assignment(self.classes, self.codes[rows], None if self.weights is None else self.weights[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
@@ -119,6 +123,20 @@ class Statistics:
             None if self.lost is None else spread_all(self.lost),
         )
 
+    def of_classes(self, places: slice, labels: Labels) -> "Statistics":
+        """Return the statistics of some of the classes, under other labels."""
+
+        def part(arrays: Mapping[str, Array]) -> dict[str, Array]:
+            return {name: a[places] if self.axes[name][0] == "class" else a for name, a in arrays.items()}
+
+        return Statistics(
+            part(self.sums),
+            self.axes,
+            {**self.labels, "class": labels},
+            None if self.origin is None else self.origin[places],
+            None if self.lost is None else part(self.lost),
+        )
+
     def restored(self) -> "Statistics":
         """Return the sums with what rounding took from them."""
         if self.lost is None:
@@ -195,6 +213,11 @@ class JointStatistics:
         """Return these statistics with more classes, of which nothing was seen if they are new."""
         union = _union(self.classes, labels)
         weights, *blocks = (part.aligned({**part.labels, "class": union}) for part in (self.weights, *self.blocks))
+        return replace(self, weights=weights, blocks=tuple(blocks))
+
+    def of_classes(self, places: slice, labels: Labels) -> Self:
+        """Return the statistics of some of the classes, under other labels."""
+        weights, *blocks = (part.of_classes(places, labels) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
     def __add__(self, other: Self) -> Self:

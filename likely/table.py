@@ -35,6 +35,14 @@ class SparseRows(NamedTuple):
         cells = slice(int(starts[0]), int(starts[-1]))
         return SparseRows(starts - starts[0], self.indices[cells], self.values[cells], self.width)
 
+    def taken(self, rows: NDArray[Any]) -> "SparseRows":
+        """Return a copy of some of the rows, in the order asked for; ``rows``: numbers, or one boolean for each."""
+        numbers = np.flatnonzero(rows) if rows.dtype == bool else rows
+        sizes = np.diff(self.starts)[numbers]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        cells = np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], sizes)
+        return SparseRows(starts, self.indices[cells], self.values[cells], self.width)
+
 
 class Columns(NamedTuple):
     """How many columns there are, and their names if they have any."""
@@ -92,6 +100,10 @@ class Table:
         cells = self.cells
         part = cells.between(first, min(last, self.rows)) if isinstance(cells, SparseRows) else cells[first:last]
         return replace(self, cells=part)
+
+    def taken(self, rows: NDArray[Any]) -> Self:
+        """Return a copy of some of the rows; ``rows``: numbers, or one boolean for each."""
+        return replace(self, cells=self.cells.taken(rows) if isinstance(self.cells, SparseRows) else self.cells[rows])
 
 
 class Block(NamedTuple):

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import files
+from likely.estimators.evaluation import Evaluation, deal
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.estimators.saved import KINDS, Saved
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint, Part
-from likely.learn import collect
-from likely.statistics import Array, Labels
+from likely.learn import collect, training_folds
+from likely.statistics import Array, Assignment, Labels
 from likely.table import Columns, Table, read_assignment
 
 
@@ -27,7 +28,7 @@ class GenerativeClassifier(Estimator):
     _knowledge: Knowledge
 
     @abstractmethod
-    def _parts(self, table: Table) -> tuple[Part, ...]:
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         """Return the family of every block of columns."""
 
     def _given_priors(self) -> Any:
@@ -151,7 +152,7 @@ class GenerativeClassifier(Estimator):
 
     def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
         assignment = read_assignment(y, sample_weight, table.rows)
-        parts = self._parts(table)
+        parts = self._parts(table, assignment)
         statistics = collect(table, assignment, parts)
         if classes is not None:
             unknown = np.setdiff1d(statistics.classes, classes)
@@ -223,6 +224,31 @@ class GenerativeClassifier(Estimator):
         if len(labels) != len(predicted):
             raise ValueError(f"expected one label for each of the {len(predicted)} rows of X, got {len(labels)} labels")
         return float(np.average(predicted == labels, weights=sample_weight))
+
+    def evaluate(
+        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Evaluation:
+        """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
+
+        The rows are dealt into folds, statistics are collected fold by fold in one pass, and each fold is predicted by
+        a model of the others.
+
+        >>> from likely import NaiveBayes
+        >>> X = [[1.0], [1.5], [2.0], [4.0], [4.5], [5.0]]
+        >>> NaiveBayes().evaluate(X, ["a", "a", "a", "b", "b", "b"], folds=3).accuracy
+        1.0
+        """
+        table = self._read_first(X)
+        assignment = read_assignment(y, sample_weight, table.rows)
+        parts = self._parts(table, assignment)
+        dealt = deal(assignment.codes, folds, random_state)
+        probabilities = np.empty((table.rows, len(assignment.classes)))
+        for fold, statistics in enumerate(training_folds(table, assignment, dealt, parts)):
+            rows = dealt == fold
+            joint = Knowledge(parts, statistics, table.columns, self._given_priors()).joint
+            probabilities[rows] = joint.posterior(table.taken(rows))
+        weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
+        return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
 
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
         """Draw n new rows, first y, then x given y. Returns (X, y)."""

@@ -7,7 +7,7 @@ import numpy as np
 from likely.estimators.classifier import GenerativeClassifier
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.statistics import Array
+from likely.statistics import Array, Assignment
 from likely.table import SparseRows, Table
 
 
@@ -85,7 +85,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.pseudo_rows = pseudo_rows
         self.unbiased = unbiased
 
-    def _parts(self, table: Table) -> tuple[Part, ...]:
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(table.cells, SparseRows):
             raise TypeError("expected a dense array, got a sparse matrix: call X.toarray() first")
         shrinkage = self.shrinkage

@@ -8,6 +8,7 @@ import numpy as np
 from likely.estimators.classifier import GenerativeClassifier
 from likely.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Multinomial
 from likely.joint import Part
+from likely.statistics import Assignment
 from likely.table import SparseRows, Table
 
 IGNORE = "ignore"
@@ -74,7 +75,7 @@ class NaiveBayes(GenerativeClassifier):
         self.pseudo_rows = pseudo_rows
         self.unbiased = unbiased
 
-    def _parts(self, table: Table) -> tuple[Part, ...]:
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(self.columns, str) and self.columns == IGNORE:
             return ()
         if isinstance(self.columns, str | Family):

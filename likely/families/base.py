@@ -114,6 +114,10 @@ class Family(ABC):
             except UnsolvableError as error:
                 raise error.named(block.table.columns, block.columns) from None
 
+    def additive(self, block: Block) -> bool:
+        """Say whether the statistics of these rows are the sum of those of any parts of them, exactly."""
+        return True
+
     @abstractmethod
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
 

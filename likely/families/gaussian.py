@@ -159,6 +159,10 @@ class Gaussian(Family):
         )
         object.__setattr__(self, "structure", structure)
 
+    def additive(self, block: Block) -> bool:
+        """Say whether sums add up: under a full covariance those of rows with holes are expected ones, which do not."""
+        return self.covariance != "full" or not np.isnan(block.values()).any()
+
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         if self.covariance != "full":
             return collect_moments(block, assignment, self.domain, centred=True)

@@ -10,7 +10,7 @@ from likely.families import Gaussian, UnsolvableError, on_one_line
 from likely.joint import Part
 from likely.sklearn.estimated import EstimatedGaussian
 from likely.sklearn.face import Face
-from likely.statistics import Array
+from likely.statistics import Array, Assignment
 from likely.table import SparseRows, Table
 
 COMMON_CONSTRAINTS = {
@@ -33,7 +33,7 @@ class DiscriminantFace(Face):
     covariance_estimator: Any
     priors: Any
 
-    def _parts(self, table: Table) -> tuple[Part, ...]:
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         self._check_solver()
         if isinstance(table.cells, SparseRows):
             raise TypeError("expected a dense array, got a sparse matrix: call X.toarray() first")

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.saved import Saved
 from likely.joint import Part
-from likely.statistics import Array, Statistics
+from likely.statistics import Array, Assignment, Statistics
 from likely.table import Table
 
 
@@ -91,7 +91,7 @@ class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignor
 class NaiveBayesFace(Face):
     """A face of one of the naive Bayes classifiers: one family for all columns."""
 
-    def _parts(self, table: Table) -> tuple[Part, ...]:
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         return (Part(self._chosen_family(table), None),)
 
     def _chosen_family(self, table: Table) -> Any:
