@@ -188,16 +188,21 @@ class Joint:
         self, table: Table, column: int, codes: NDArray[np.int32] | None = None
     ) -> tuple[Array, Array]:
         """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
+        values, shares = self._discrete(column)
+        others = replace(table, cells=_without(Block(table, None).dense(), column))
+        return values, self.classes_given(others, codes) @ shares
+
+    def values_of(self, column: int) -> Array:
+        """Return the values that a column of categories, or of 0 and 1, can have."""
+        return self._discrete(column)[0]
+
+    def _discrete(self, column: int) -> tuple[Array, Array]:
         for part, density in zip(self.parts, self.densities, strict=True):
             columns = self._columns(part)
             found = density.discrete(columns.index(column)) if column in columns else None
             if found is not None:
-                values, shares = found
-                others = replace(table, cells=_without(Block(table, None).dense(), column))
-                return values, self.classes_given(others, codes) @ shares
-        raise ValueError(
-            f"expected a column of categories or of 0 and 1, got column {column}, of which there is no share"
-        )
+                return found
+        raise ValueError(f"expected a column of categories or of 0 and 1, got column {column}: ask for another")
 
     def _columns(self, part: Part) -> list[int]:
         return list(range(self.width)) if part.columns is None else part.columns

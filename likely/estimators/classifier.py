@@ -6,26 +6,23 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely import files
 from likely.estimators.evaluation import Evaluation, deal
-from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge, few
-from likely.estimators.protocol import Estimator, not_fitted
+from likely.estimators.questions import Questions
 from likely.estimators.saved import KINDS, Saved
-from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
-from likely.joint import Joint, Part
+from likely.families import on_one_line
+from likely.joint import Part
 from likely.learn import collect, training_folds
-from likely.statistics import Array, Assignment, Labels
+from likely.statistics import Assignment, Labels
 from likely.table import Columns, Table, read_assignment
 
 
-class GenerativeClassifier(Estimator):
+class GenerativeClassifier(Questions):
     """A classifier that models p(x, y). Subclasses say which family each column follows."""
 
     priors: Any
-    _knowledge: Knowledge
 
     @abstractmethod
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
@@ -174,56 +171,8 @@ class GenerativeClassifier(Estimator):
         self.classes_ = knowledge.statistics.classes
         self.class_count_ = knowledge.statistics.weights.sums["weight"]
 
-    def _known(self) -> Knowledge:
-        try:
-            return self._knowledge
-        except AttributeError:
-            raise not_fitted(type(self).__name__) from None
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_knowledge")
-
-    @property
-    def joint_(self) -> Joint:
-        """The joint distribution p(x, y)."""
-        return self._known().joint
-
-    @property
-    def priors_(self) -> Array:
-        """p(y), one for each class."""
-        return self._known().joint.weights
-
-    def predict(self, X: Any) -> Labels:
-        """Return the likeliest class of each row."""
-        joint = self.joint_
-        labels: Labels = joint.classes[joint.likeliest(self._read_next(X))]
-        return labels
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return p(y | x), rows × classes."""
-        return self.joint_.posterior(self._read_next(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""
-        return self.joint_.posterior(self._read_next(X), log=True)
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class if there are two, else log p(x, y), rows × classes."""
-        scores = self.joint_.log_joint(self._read_next(X))
-        if scores.shape[1] != 2:
-            return scores
-        return subtract_logs(scores[:, 1], scores[:, 0])
-
-    def log_density(self, X: Any) -> Array:
-        """Return log p(x) of each row, whatever its class: how usual it is."""
-        return self.joint_.log_density(self._read_next(X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right."""
-        predicted, labels = self.predict(X), np.asarray(y).ravel()
-        if len(labels) != len(predicted):
-            raise ValueError(f"expected one label for each of the {len(predicted)} rows of X, got {len(labels)} labels")
-        return float(np.average(predicted == labels, weights=sample_weight))
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
@@ -250,63 +199,6 @@ class GenerativeClassifier(Estimator):
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
         return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Array, Labels]:
-        """Draw n new rows, first y, then x given y. Returns (X, y)."""
-        if not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
-        x, codes = self.joint_.sample(n, _generator(random_state))
-        return x, self.joint_.classes[codes]
-
-    def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
-        """Say what each cell contributes to the log-odds of ``label`` against ``against``.
-
-        By default the likeliest class of each row against the next one.
-        """
-        joint = self.joint_
-        table = self._read_next(X)
-        one, other = self._pair(joint.log_joint(table), label, against)
-        base, cells = joint.log_odds(table, one, other)
-        return Explanation(
-            joint.classes[one], joint.classes[other], base, cells, self._known().columns, self._shown(table, X)
-        )
-
-    def _shown(self, table: Table, X: Any) -> Any:
-        """Return the cells as an explanation shows them."""
-        return table.cells if isinstance(table.cells, np.ndarray) else X
-
-    def linear_form(self) -> LinearForm:
-        """Return θ (classes × columns) and θ₀: the scores θ·x + θ₀ of two classes differ by their log-odds."""
-        return self.joint_.linear_form()
-
-    def quadratic_form(self) -> QuadraticForm:
-        """Return A, b and c: the scores xᵀAx + b·x + c of two classes differ by their log-odds."""
-        return self.joint_.quadratic_form()
-
-    def _pair(self, scores: Array, label: Any, against: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the places of the two classes to compare in each row."""
-        rows = np.arange(len(scores))
-        if label is None:
-            scores_for_label = scores.copy()
-            if against is not None and scores.shape[1] > 1:
-                scores_for_label[:, self._place(against)] = -np.inf
-            one = scores_for_label.argmax(axis=1)
-        else:
-            one = np.full(len(scores), self._place(label))
-        if against is not None:
-            return one, np.full(len(scores), self._place(against))
-        if scores.shape[1] == 1:
-            return one, one
-        others = scores.copy()
-        others[rows, one] = -np.inf
-        other = others.argmax(axis=1)
-        return one, np.where(other == one, np.where(one == 0, 1, 0), other)
-
-    def _place(self, label: Any) -> int:
-        found = np.flatnonzero(self.classes_ == label)
-        if len(found) == 0:
-            raise ValueError(f"expected a label among {few(tuple(self.classes_.tolist()))}, got {label!r}")
-        return int(found[0])
-
 
 def _read_classes(classes: Any) -> Labels:
     try:
@@ -324,12 +216,6 @@ def _same(one: Any, other: Any) -> bool:
     if is_dataclass(one) and type(one) is type(other):
         return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     return np.array_equal(one, other) if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) else one == other
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
 
 
 def _described(columns: Columns) -> str:

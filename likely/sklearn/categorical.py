@@ -21,7 +21,7 @@ from likely.sklearn.categories import (
     without_unseen,
 )
 from likely.sklearn.discrete import NOT_NEGATIVE, DiscreteFace, logarithms
-from likely.statistics import Array, Labels
+from likely.statistics import Array
 from likely.table import SparseRows, Table
 
 
@@ -131,10 +131,8 @@ class CategoricalNB(DiscreteFace):
         super(CategoricalNB, model).merge(*(o._knowing(categories) if type(o) is type(self) else o for o in others))
         return self._become(model)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[NDArray[Any], Labels]:
-        """Draw n new rows, first y, then x given y. Returns (X, y)."""
-        x, y = super().sample(n, random_state)
-        return decoded(x, self._categories), y
+    def _drawn_rows(self, x: Array) -> NDArray[Any]:
+        return decoded(x, self._categories)
 
     def _read_next(self, X: Any) -> Table:
         return super()._read_next(X if isinstance(X, Table) else self._whole(read_known(X, self._categories)))

@@ -1,0 +1,232 @@
+"""Every question to a fitted classifier: all are answered by the joint distribution p(x, y)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.estimators.explanation import Explanation
+from likely.estimators.knowledge import Knowledge, few
+from likely.estimators.protocol import Estimator, not_fitted
+from likely.families import LinearForm, QuadraticForm, subtract_logs
+from likely.joint import Joint
+from likely.statistics import Array, Labels
+from likely.table import Block, Table
+
+
+class Questions(Estimator):
+    """What can be asked of a model that has learned."""
+
+    classes_: Labels
+    _knowledge: Knowledge
+
+    def _known(self) -> Knowledge:
+        try:
+            return self._knowledge
+        except AttributeError:
+            raise not_fitted(type(self).__name__) from None
+
+    @property
+    def joint_(self) -> Joint:
+        """The joint distribution p(x, y)."""
+        return self._known().joint
+
+    @property
+    def priors_(self) -> Array:
+        """p(y), one for each class."""
+        return self._known().joint.weights
+
+    def predict(self, X: Any) -> Labels:
+        """Return the likeliest class of each row."""
+        joint = self.joint_
+        labels: Labels = joint.classes[joint.likeliest(self._read_next(X))]
+        return labels
+
+    def predict_proba(self, X: Any, of: Any = None) -> Array:
+        """Return p(y | x), rows × classes.
+
+        Given the name or number ``of`` another column, of categories or of 0 and 1, p(that column | the others), as if
+        it were missing: the label is only a column, too. ``values_of`` says which value is which.
+        """
+        table = self._read_next(X)
+        if of is None:
+            return self.joint_.posterior(table)
+        return self.joint_.column_posterior(table, self._column(of))[1]
+
+    def values_of(self, column: Any) -> NDArray[Any]:
+        """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
+        number = self._column(column)
+        values = self.joint_.values_of(number)
+        names = self.joint_.categories.get(number)
+        return values if names is None else names[values.astype(np.int64)]
+
+    def _column(self, column: Any) -> int:
+        columns = self._known().columns
+        if isinstance(column, str) and columns.names is not None and column in columns.names:
+            return columns.names.index(column)
+        if isinstance(column, int | np.integer) and 0 <= column < columns.width:
+            return int(column)
+        have = f"0 to {columns.width - 1}" if columns.names is None else few(columns.names)
+        raise ValueError(f"expected a column among {have}, got {column!r}")
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""
+        return self.joint_.posterior(self._read_next(X), log=True)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class if there are two, else log p(x, y), rows × classes."""
+        scores = self.joint_.log_joint(self._read_next(X))
+        if scores.shape[1] != 2:
+            return scores
+        return subtract_logs(scores[:, 1], scores[:, 0])
+
+    def log_density(self, X: Any) -> Array:
+        """Return log p(x) of each row, whatever its class: how usual it is."""
+        return self.joint_.log_density(self._read_next(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right."""
+        predicted, labels = self.predict(X), np.asarray(y).ravel()
+        if len(labels) != len(predicted):
+            raise ValueError(f"expected one label for each of the {len(predicted)} rows of X, got {len(labels)} labels")
+        return float(np.average(predicted == labels, weights=sample_weight))
+
+    def sample(
+        self, n: int = 1, random_state: Any = None, given: Mapping[Any, Any] | None = None
+    ) -> tuple[Any, Labels]:
+        """Draw n new rows, first y, then x given y. Returns (X, y).
+
+        ``given`` holds cells that all rows are to have, by the name or number of their column: the others are drawn
+        from what the model knows of such rows.
+        """
+        if not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
+        generator = _generator(random_state)
+        if not given:
+            x, codes = self.joint_.sample(n, generator)
+        else:
+            table = self._given_rows(given, int(n))
+            drawn, codes = self.joint_.drawn(table, generator)
+            cells = Block(table, None).values()
+            x = np.where(np.isnan(cells), drawn, cells)
+        return self._drawn_rows(x), self.joint_.classes[codes]
+
+    def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
+        """Return rows in which only some cells are there."""
+        cells = np.full((n, self._known().columns.width), np.nan)
+        for column, value in given.items():
+            cells[:, self._column(column)] = value
+        return Table(cells, self._known().columns.names)
+
+    def _drawn_rows(self, x: Array) -> Any:
+        """Return drawn cells as the user gets them."""
+        return x
+
+    def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
+        """Return the rows with their missing cells filled in, given those that are there and, if known, the label.
+
+        Parameters
+        ----------
+        X
+            rows with holes
+        y
+            a label for each row, None where it is not known; by default none is
+        how
+            "mean": what is expected of a number, and the likeliest category; "draw": one of all that could be, so that
+            the filled rows vary as real ones do
+        random_state
+            the seed of draws
+
+        Examples
+        --------
+        >>> from likely import NaiveBayes
+        >>> model = NaiveBayes().fit([[1.0, 5.0], [1.2, 5.2], [3.0, 9.0], [3.2, 9.2]], ["a", "a", "b", "b"])
+        >>> model.impute([[1.1, np.nan]]).round(3).tolist()
+        [[1.1, 5.1]]
+        """
+        if how not in ("mean", "draw"):
+            raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
+        table = self._read_next(X)
+        codes = None if y is None else self._known_codes(y, table.rows)
+        if how == "mean":
+            filled = self.joint_.expected(table, codes)
+        else:
+            filled, _ = self.joint_.drawn(table, _generator(random_state), codes)
+        return self._filled_rows(X, table, filled)
+
+    def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
+        """Return the user's rows with what was found in place of missing cells."""
+        cells = Block(table, None).values()
+        return np.where(np.isnan(cells), filled, cells)
+
+    def _known_codes(self, y: Any, rows: int) -> NDArray[np.int32]:
+        labels = np.asarray(y, dtype=object).ravel()
+        if len(labels) != rows:
+            raise ValueError(f"expected a label, or None, for each of the {rows} rows of X, got {len(labels)}")
+        unknown = [label is None or label != label for label in labels]
+        places = {None: -1, **{label: place for place, label in enumerate(self.classes_.tolist())}}
+        try:
+            return np.array(
+                [-1 if gone else places[label] for gone, label in zip(unknown, labels, strict=True)], dtype=np.int32
+            )
+        except KeyError as error:
+            raise ValueError(
+                f"expected labels among {few(tuple(self.classes_.tolist()))}, got {error.args[0]!r}"
+            ) from None
+
+    def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
+        """Say what each cell contributes to the log-odds of ``label`` against ``against``.
+
+        By default the likeliest class of each row against the next one.
+        """
+        joint = self.joint_
+        table = self._read_next(X)
+        one, other = self._pair(joint.log_joint(table), label, against)
+        base, cells = joint.log_odds(table, one, other)
+        return Explanation(
+            joint.classes[one], joint.classes[other], base, cells, self._known().columns, self._shown(table, X)
+        )
+
+    def _shown(self, table: Table, X: Any) -> Any:
+        """Return the cells as an explanation shows them."""
+        return table.cells if isinstance(table.cells, np.ndarray) else X
+
+    def linear_form(self) -> LinearForm:
+        """Return θ (classes × columns) and θ₀: the scores θ·x + θ₀ of two classes differ by their log-odds."""
+        return self.joint_.linear_form()
+
+    def quadratic_form(self) -> QuadraticForm:
+        """Return A, b and c: the scores xᵀAx + b·x + c of two classes differ by their log-odds."""
+        return self.joint_.quadratic_form()
+
+    def _pair(self, scores: Array, label: Any, against: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places of the two classes to compare in each row."""
+        rows = np.arange(len(scores))
+        if label is None:
+            scores_for_label = scores.copy()
+            if against is not None and scores.shape[1] > 1:
+                scores_for_label[:, self._place(against)] = -np.inf
+            one = scores_for_label.argmax(axis=1)
+        else:
+            one = np.full(len(scores), self._place(label))
+        if against is not None:
+            return one, np.full(len(scores), self._place(against))
+        if scores.shape[1] == 1:
+            return one, one
+        others = scores.copy()
+        others[rows, one] = -np.inf
+        other = others.argmax(axis=1)
+        return one, np.where(other == one, np.where(one == 0, 1, 0), other)
+
+    def _place(self, label: Any) -> int:
+        found = np.flatnonzero(self.classes_ == label)
+        if len(found) == 0:
+            raise ValueError(f"expected a label among {few(tuple(self.classes_.tolist()))}, got {label!r}")
+        return int(found[0])
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
