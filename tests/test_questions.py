@@ -28,9 +28,13 @@ def test_sample_given_cells():
 def test_sample_given_cells_of_a_full_covariance():
     rows = generator.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 500)
     model = GaussianDiscriminant().fit(rows, np.arange(500) % 2)
-    x, _ = model.sample(20_000, 0, given={0: 2.0})
-    assert abs(x[:, 1].mean() - 1.8) < 0.1
-    assert abs(x[:, 1].std() - np.sqrt(1 - 0.81)) < 0.05
+    x, y = model.sample(20_000, 0, given={0: 2.0})
+    for c in (0, 1):
+        mean, covariance = model.joint_.densities[0].mean[c], model.joint_.densities[0].covariance[c]
+        slope = covariance[0, 1] / covariance[0, 0]
+        drawn = x[y == c, 1]
+        assert abs(drawn.mean() - (mean[1] + slope * (2.0 - mean[0]))) < 0.03
+        assert abs(drawn.var() - (covariance[1, 1] - slope * covariance[0, 1])) < 0.02
 
 
 @pytest.mark.parametrize("how", ["mean", "draw"])

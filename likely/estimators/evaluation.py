@@ -117,7 +117,7 @@ def deal(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64
     """Return a fold for each row: classes are dealt in turn, so that every fold has its share of each.
 
     >>> deal(np.array([0, 0, 1, 1]), 2, 0).tolist()
-    [0, 1, 1, 0]
+    [0, 1, 0, 1]
     """
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
         raise ValueError(f"expected 2 folds or more, got {folds!r}")
