@@ -53,7 +53,7 @@ def test_impute_leaves_what_is_there(how):
 def test_impute_uses_labels_that_are_known():
     model = MIXED.fit(X, Y)
     filled = model.impute(np.full((3, 3), np.nan), ["a", None, "b"])[:, 0]
-    means = [X[Y == label, 0].mean() for label in ("a", "b")]
+    means = [X[label == Y, 0].mean() for label in ("a", "b")]
     np.testing.assert_allclose(filled, [means[0], np.mean(means), means[1]], rtol=1e-12)
     with pytest.raises(ValueError, match="expected labels among"):
         model.impute(X[:1], ["c"])
@@ -74,7 +74,7 @@ def test_the_label_is_only_a_column():
     # p(x₂ | x₀, x₁) = Σ_y p(y | x₀, x₁) p(x₂ | y), by the model's own answers
     unknown = X[:5].copy()
     unknown[:, 2] = np.nan
-    shares = [(X[Y == label, 2][:, None] == model.values_of(2)).sum(axis=0) for label in ("a", "b")]
+    shares = [(X[label == Y, 2][:, None] == model.values_of(2)).sum(axis=0) for label in ("a", "b")]
     shares = np.array([(s + 1) / (s + 1).sum() for s in shares])
     np.testing.assert_allclose(p, model.predict_proba(unknown) @ shares, rtol=1e-12)
     with pytest.raises(ValueError, match="expected a column of categories or of 0 and 1, got column 0"):

@@ -84,7 +84,8 @@ def _check_origin(statistics: Statistics, family: Family, shape: tuple[int, int]
 
 def _check_categories(labels: Labels, width: int) -> None:
     columns, values = labels["column"], labels["value"]
-    if len(labels) and not (columns.min() >= 0 and columns.max() < width and np.isfinite(values).all()):
+    fits = values.dtype == object or np.isfinite(values).all()
+    if len(labels) and not (fits and columns.min() >= 0 and columns.max() < width):
         raise ValueError(f"expected categories of the columns 0 to {width - 1}, got others")
     later = (columns[1:] > columns[:-1]) | ((columns[1:] == columns[:-1]) & (values[1:] > values[:-1]))
     if not later.all():

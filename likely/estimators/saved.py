@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from likely.estimators.checks import check_block, check_classes, check_weights
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.values import packed, unpacked
-from likely.families import FAMILIES, Family, Gaussian, on_one_line
-from likely.families.categorical import CATEGORY
+from likely.families import FAMILIES, Family, Gaussian, Named, on_one_line
 from likely.files import Arrays, Contents
 from likely.joint import Part
 from likely.statistics import Assignment, JointStatistics, Labels, Statistics
@@ -27,7 +26,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "NaiveBayes": Kind(tuple(FAMILIES), full=False, several=True),
+    "NaiveBayes": Kind((*FAMILIES, Named.name), full=False, several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),
@@ -150,14 +149,20 @@ def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays)
         arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
     if statistics.origin is not None:
         arrays[f"{name}.origin"] = statistics.origin
+    names = None
     if "category" in statistics.labels:
         labels = statistics.labels["category"]
-        arrays.update({f"{name}.category.{field}": labels[field] for field in CATEGORY.names or ()})
+        arrays[f"{name}.category.column"] = labels["column"]
+        if isinstance(part.family, Named):
+            names = labels["value"].tolist()
+        else:
+            arrays[f"{name}.category.value"] = labels["value"]
     return {
         "family": packed(part.family, f"{name}.family", arrays),
         "columns": part.columns,
         "sums": {n: list(axes) for n, axes in statistics.axes.items()},
         "lost": statistics.lost is not None,
+        **({} if names is None else {"names": names}),
     }
 
 
@@ -179,8 +184,10 @@ def _block(
         )
     labels = {"class": classes}
     if "category" in none.labels:
-        columns, values = (arrays.get(f"{name}.category.{field}") for field in ("column", "value"))
-        labels["category"] = _categories(columns, values)
+        columns = arrays.get(f"{name}.category.column")
+        named = isinstance(part.family, Named)
+        values = _names(_get(described, "names", list)) if named else arrays.get(f"{name}.category.value")
+        labels["category"] = _categories(columns, values, none.labels["category"].dtype)
     lost = _get(described, "lost", bool)
     statistics = Statistics(
         {n: _float_array(f"{name}.sum.{n}", arrays) for n in none.sums},
@@ -200,15 +207,21 @@ def _float_array(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.fl
     return array
 
 
-def _categories(columns: NDArray[Any] | None, values: NDArray[Any] | None) -> Labels:
+def _names(names: list[Any]) -> NDArray[Any]:
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("expected names of categories as text, got others")
+    return np.array(names, dtype=object)
+
+
+def _categories(columns: NDArray[Any] | None, values: NDArray[Any] | None, kind: np.dtype[Any]) -> Labels:
     if (
         columns is None
         or values is None
-        or (columns.dtype, values.dtype) != tuple(CATEGORY[field] for field in ("column", "value"))
+        or (columns.dtype, values.dtype) != (kind["column"], kind["value"])
         or columns.ndim != 1
         or columns.shape != values.shape
     ):
         raise ValueError("expected the column and the value of every category, got other arrays")
-    labels = np.empty(len(columns), dtype=CATEGORY)
+    labels = np.empty(len(columns), dtype=kind)
     labels["column"], labels["value"] = columns, values
     return labels

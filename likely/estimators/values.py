@@ -12,13 +12,14 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.families import FAMILIES, GaussianPrior, Numbered, on_one_line
+from likely.families import FAMILIES, GaussianPrior, Named, Numbered, on_one_line
 from likely.families.gaussian import FlatDirections
 from likely.files import STORED, Arrays
 
 RECORDS: dict[str, type[Any]] = {
     **FAMILIES,
     "numbered categories": Numbered,
+    "named categories": Named,
     "gaussian prior": GaussianPrior,
     "flat directions": FlatDirections,
 }

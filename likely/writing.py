@@ -1,0 +1,107 @@
+"""Rows out: CSV, TSV, JSON lines, Parquet and Arrow files, batch by batch, to a path or a stream."""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_ENDINGS |= {".arrow": "arrow", ".feather": "arrow"}
+
+
+def format_of(path: str | os.PathLike[str], given: str | None = None) -> str:
+    """Return the format of a file to write: the one given, or by what its name ends with.
+
+    >>> format_of("answers.parquet"), format_of("answers.txt", "csv")
+    ('parquet', 'csv')
+    """
+    name = given or _ENDINGS.get(Path(path).suffix.lower(), "")
+    if name not in FORMATS:
+        what = repr(given) if given else f"the name {os.fspath(path)!r}"
+        raise ValueError(f"expected a format among {list(FORMATS)}, or a file name that ends with one, got {what}")
+    return name
+
+
+def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[bytes], form: str) -> int:
+    """Write tables of the same columns one after the other, and return how many rows that were.
+
+    A file takes its place when all is written; if that fails, what was there stays.
+
+    >>> import io, pyarrow as pa
+    >>> out = io.BytesIO()
+    >>> write_rows([pa.table({"a": [1, None], "b": ["x", "y"]})], out, "csv")
+    2
+    >>> print(out.getvalue().decode(), end="")
+    "a","b"
+    1,"x"
+    ,"y"
+    """
+    rows = 0
+    with _opened(to) as stream, _Writer(stream, form) as writer:
+        for table in tables:
+            writer.write(table)
+            rows += table.num_rows
+    return rows
+
+
+@contextmanager
+def _opened(to: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
+    if not isinstance(to, str | os.PathLike):
+        yield to
+        return
+    path = Path(os.path.realpath(to))
+    beside = path.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        with open(beside, "xb") as stream:
+            yield stream
+        os.replace(beside, path)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+class _Writer:
+    """Writes tables in a format; the first one decides the columns."""
+
+    def __init__(self, stream: IO[bytes], form: str):
+        self.stream, self.form = stream, form
+        self.writer: Any = None
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self.writer is not None and (kind is None or self.form in ("csv", "tsv")):
+            self.writer.close()
+
+    def write(self, table: "pa.Table") -> None:
+        """Write more rows."""
+        if self.form == "jsonl":
+            for row in table.to_pylist():
+                self.stream.write(json.dumps(row, default=str, ensure_ascii=False).encode() + b"\n")
+            return
+        if self.writer is None:
+            self.writer = self._begun(table.schema)
+        self.writer.write_table(table)
+
+    def _begun(self, schema: "pa.Schema") -> Any:
+        if self.form == "parquet":
+            from pyarrow.parquet import ParquetWriter
+
+            return ParquetWriter(self.stream, schema)
+        if self.form == "arrow":
+            import pyarrow as pa
+
+            return pa.ipc.new_file(self.stream, schema)
+        from pyarrow.csv import CSVWriter, WriteOptions
+
+        delimiter = "\t" if self.form == "tsv" else ","
+        return CSVWriter(self.stream, schema, write_options=WriteOptions(delimiter=delimiter))
