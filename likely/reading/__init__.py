@@ -38,6 +38,11 @@ class Rows:
         return tuple(self.schema.names) if self._source.named else None
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """The text that stands for a missing cell."""
+        return self._missing
+
+    @property
     def progress(self) -> Progress:
         """How far the last of the ``batches`` has been read."""
         return Progress(self._source.done, self._source.total, self._source.unit)

@@ -17,13 +17,14 @@ from likely.reading.arrays import check_names, plain_batch, recast, wider
 from likely.reading.delimited import Delimited
 from likely.reading.lines import JsonLines
 from likely.reading.settling import Joined, Settled, Written
-from likely.reading.sources import Once, Source, pieces
+from likely.reading.sources import Once, Source, pieces, spread
 
 _FORMATS = {
     "csv": "csv", "tsv": "tsv", "tab": "tsv", "parquet": "parquet", "pq": "parquet", "arrow": "arrow",
     "feather": "arrow", "ipc": "arrow", "arrows": "arrow", "jsonl": "jsonl", "ndjson": "jsonl",
 }  # fmt: skip
 _COMPRESSIONS = {"gz": "gzip", "zst": "zstd"}
+_SMALL = 16 << 20
 _EXPECTED = '"csv", "tsv", "jsonl", "parquet" or "arrow", the first three also with ".gz" or ".zst"'
 
 
@@ -196,6 +197,9 @@ class Files(Source):
         """Return rows from several places of the files."""
         if self.text:
             return super().sample(rows)
+        if (self.total or 0) < _SMALL:
+            read = list(self.batches())
+            return [spread(batch, max(1, rows // len(read))) for batch in read]
         spots = _spots(self._files)
         share = max(1, -(-rows // len(spots)))
         taken = []

@@ -178,7 +178,7 @@ class Schema:
         absent, cells, categories = read_cells(self, batch, start)
         if absent and note:
             warnings.warn(
-                f"expected all columns of the first table, got none named {_few(absent)}: the cells are taken as missing",
+                f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing",
                 UserWarning,
                 stacklevel=2,
             )

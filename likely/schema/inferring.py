@@ -14,6 +14,9 @@ from likely.schema.cells import date_part, source_of, timestamps
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
 _ENOUGH = 20
+"""Fewer cells than this do not show that nearly all are distinct."""
+_FEW = 10
+"""So many numbers that were written as text, each again and again, are the codes of categories."""
 
 
 def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Column, ...]:
@@ -25,12 +28,14 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
     table = rows.sample(sample)
-    return tuple(_column(name, plain(table.column(name)), overrides.get(name)) for name in names)
+    return tuple(
+        _column(name, plain(table.column(name)), overrides.get(name), codes=not rows.missing) for name in names
+    )
 
 
-def _column(name: str, cells: Any, given: str | None) -> Column:
+def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
     source = source_of(cells.type)
-    kind, note = _kind(cells, source)
+    kind, note = _kind(cells, source, codes=codes)
     family = given if given in FAMILIES else None
     if given is not None:
         kind, note = FAMILIES.get(given, given), ""
@@ -42,23 +47,25 @@ def _column(name: str, cells: Any, given: str | None) -> Column:
     return Column(name, kind, source, family, parts, _seen(cells, source, note))
 
 
-def _kind(cells: Any, source: str) -> tuple[str, str]:
+def _kind(cells: Any, source: str, *, codes: bool) -> tuple[str, str]:
     if pa.types.is_null(cells.type):
         return "ignore", "all missing"
     if source == "other":
         return "ignore", f"{cells.type} is not read"
     if pa.types.is_dictionary(cells.type):
         return "category", ""
-    return _kind_of_text(cells) if source == "text" else (source, "")
+    return _kind_of_text(cells, codes=codes) if source == "text" else (source, "")
 
 
-def _kind_of_text(cells: Any) -> tuple[str, str]:
+def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
     text = pc.utf8_trim_whitespace(cells).drop_null()
     text = text.filter(pc.not_equal(text, ""))
     if len(text) == 0:
-        return "category", "all missing"
+        return "category", "missing in the sample"
     distinct = text.unique()
     if _casts(distinct, pa.float64()) and not pc.any(pc.match_substring_regex(distinct, "^0[0-9]")).as_py():
+        if codes and 2 * len(distinct) <= min(2 * _FEW, len(text)):
+            return "category", "text that is numbers"
         return "number", "text that is numbers"
     if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
         return "date", "text that is dates"
