@@ -1,0 +1,102 @@
+"""From anything that is a table to batches of Arrow columns: frames, arrays, records, files and streams.
+
+Arrow is imported when the first table is opened, and not before.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likely.reading.sources import Source
+
+
+class Progress(NamedTuple):
+    """How far a table has been read: so many bytes or rows of a total, which is None if nobody knows it."""
+
+    done: int
+    total: int | None
+    unit: str
+
+
+class Rows:
+    """A table, wherever it lies, to be read in batches, as often as needed."""
+
+    def __init__(self, source: "Source", missing: Collection[str] = ()) -> None:
+        self._source = source
+        self._missing = tuple(missing)
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The Arrow types of the columns, true of all rows."""
+        return self._source.schema
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns, or None if they have none."""
+        return tuple(self.schema.names) if self._source.named else None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The text that stands for a missing cell."""
+        return self._missing
+
+    @property
+    def progress(self) -> Progress:
+        """How far the last of the ``batches`` has been read."""
+        return Progress(self._source.done, self._source.total, self._source.unit)
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """Return all rows, some megabytes at a time. Every call begins again at the first row."""
+        from likely.reading.arrays import without_words
+
+        for batch in self._source.batches():
+            yield without_words(batch, self._missing)
+
+    def sample(self, rows: int) -> "pa.Table":
+        """Return up to so many rows, from all over the table where that is cheap."""
+        import pyarrow as pa
+
+        from likely.reading.arrays import without_words
+
+        batches = [without_words(batch, self._missing) for batch in self._source.sample(rows)]
+        return pa.Table.from_batches(batches, None if batches else self.schema)
+
+
+def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = None, typed: bool = True) -> Rows:  # noqa: A002
+    """Open a table.
+
+    Parameters
+    ----------
+    data
+        a frame of pandas or Polars; a table, dataset or stream of Arrow; a relation of DuckDB; a structured or
+        two-dimensional array; a list of dicts; a dict of columns; the path of a CSV, TSV, Parquet, Arrow, Feather or
+        JSON lines file, of a folder of them, or with wildcards; a list of paths; or an open binary file, whose format
+        must be given
+    missing
+        text that stands for a missing cell, such as ``("?", "NA")``. Null, NaN, NaT and empty cells of CSV always do
+    format
+        "csv", "tsv", "jsonl", "parquet" or "arrow", also with ".gz" or ".zst" after the first three. By default what
+        the file's name ends with
+    typed
+        whether cells of CSV files become numbers and dates. That takes a pass over all of a large file, since only the
+        last row decides. Where a ``Schema`` is known already, it is not needed
+
+    >>> rows = open_rows([{"age": 31, "city": "Oslo"}, {"age": None, "city": "?"}], missing=["?"])
+    >>> rows.names
+    ('age', 'city')
+    >>> [batch.to_pylist() for batch in rows.batches()]
+    [[{'age': 31, 'city': 'Oslo'}, {'age': None, 'city': None}]]
+    """
+    from likely.reading.opening import source_of
+
+    if isinstance(missing, str):
+        missing = (missing,)
+    for word in missing:
+        if not isinstance(word, str):
+            raise TypeError(f"expected text that stands for a missing cell, got {word!r} in missing")
+    return Rows(source_of(data, tuple(missing), format, typed), missing)
+
+
+__all__ = ["Progress", "Rows", "open_rows"]

@@ -1,0 +1,201 @@
+"""Arrow columns in few types: numbers, yes/no, text, categories, dates. And Python's values as such columns."""
+
+import datetime
+import decimal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+UNNAMED = {b"likely": b"unnamed"}
+"""Metadata of the schema of a table whose columns have only numbers."""
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Say whether a type is text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def plain(array: Any) -> Any:
+    """Return a column in one of the types that are read further; others, such as lists, stay as they are.
+
+    >>> plain(pa.array([decimal.Decimal("1.5"), None])).type
+    DataType(double)
+    """
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):  # more text than one array can hold
+            array = array.cast(pa.large_string()).combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    types = pa.types
+    if types.is_dictionary(kind):
+        values = plain(array.dictionary)
+        return array if values.type == kind.value_type else pa.DictionaryArray.from_arrays(array.indices, values)
+    if types.is_decimal(kind):
+        return array.cast(pa.float64())
+    if types.is_float16(kind):
+        return array.cast(pa.float32())
+    if types.is_date64(kind):
+        return array.cast(pa.date32())
+    if str(kind) == "string_view":
+        return array.cast(pa.large_string())
+    if str(kind).startswith("run_end_encoded"):
+        return plain(pc.run_end_decode(array))
+    return array
+
+
+def plain_batch(batch: Any) -> pa.RecordBatch:
+    """Return a batch whose columns are plain."""
+    columns = [plain(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names).replace_schema_metadata(batch.schema.metadata)
+
+
+def text_of(array: Any) -> Any:
+    """Return the cells of a column as text: 3 and 3.0 are both "3", true is "true", a date is "2024-02-29".
+
+    >>> text_of(pa.array([3.0, 0.5, None])).to_pylist()
+    ['3', '0.5', None]
+    """
+    kind, types = array.type, pa.types
+    if is_text(kind):
+        return array
+    if types.is_dictionary(kind):
+        return pc.take(text_of(array.dictionary), array.indices)
+    if types.is_null(kind) or types.is_boolean(kind) or types.is_integer(kind) or types.is_date32(kind):
+        return array.cast(pa.string())
+    if types.is_timestamp(kind):
+        text = array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.string())
+        text = pc.replace_substring_regex(text, r"\.0+(Z?)$", r"\1")
+        return pc.replace_substring_regex(text, r" 00:00:00Z?$", "")
+    if types.is_floating(kind):
+        encoded = array.dictionary_encode()
+        written = [_number_text(value) for value in encoded.dictionary.to_numpy(zero_copy_only=False)]
+        return pc.take(pa.array(written, pa.string()), encoded.indices)
+    raise ValueError(f"expected numbers, text, dates or yes/no, got {kind}")
+
+
+def _number_text(value: Any) -> str | None:
+    if np.isnan(value):
+        return None
+    return str(int(value)) if abs(value) < 1e18 and value == int(value) else str(value)
+
+
+def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """Return the type that holds the cells of both: text if nothing else does.
+
+    >>> wider(pa.int64(), pa.float64()), wider(pa.float64(), pa.string()), wider(pa.null(), pa.bool_())
+    (DataType(double), DataType(string), DataType(bool))
+    """
+    types = pa.types
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    both = (one, other)
+    if all(map(types.is_integer, both)):
+        return pa.int64()
+    if all(types.is_integer(kind) or types.is_floating(kind) for kind in both):
+        return pa.float64()
+    if all(map(types.is_temporal, both)):
+        zones = {getattr(kind, "tz", None) for kind in both}
+        if len(zones) == 1 and all(types.is_timestamp(kind) or types.is_date32(kind) for kind in both):
+            return pa.timestamp("us", zones.pop())
+    return pa.large_string() if any(map(types.is_large_string, both)) else pa.string()
+
+
+def recast(array: Any, kind: pa.DataType) -> Any:
+    """Return a column in a wider type."""
+    if array.type == kind:
+        return array
+    if is_text(kind):
+        return text_of(array).cast(kind)
+    return array.cast(kind, safe=not pa.types.is_floating(kind))
+
+
+def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBatch:
+    """Return a batch in which text that stands for a missing cell is missing."""
+    if not words:
+        return batch
+    values = pa.array(list(words), pa.string())
+    columns = list(batch.columns)
+    for j, column in enumerate(columns):
+        if is_text(column.type):
+            columns[j] = _cleared(column, values)
+        elif pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+            indices, gone = column.indices, pc.is_in(column.dictionary, value_set=values.cast(column.type.value_type))
+            hidden = pc.take(gone, indices)
+            kept = pc.if_else(hidden, pa.scalar(None, indices.type), indices)
+            columns[j] = pa.DictionaryArray.from_arrays(kept, column.dictionary)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _cleared(column: Any, words: Any) -> Any:
+    found = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words.cast(column.type))
+    return pc.if_else(found, pa.scalar(None, column.type), column)
+
+
+def from_values(values: Iterable[Any], where: str) -> Any:
+    """Return Python's values as a column; numbers among text become text.
+
+    >>> from_values([1, "a", None, 2.0, float("nan")], "column 'x'").to_pylist()
+    ['1', 'a', None, '2', None]
+    """
+    values = values if isinstance(values, Sequence | np.ndarray) else list(values)
+    try:
+        return plain(pa.array(values, from_pandas=True))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        pass
+    kept = [None if _is_missing(value) else value for value in values]
+    if all(isinstance(value, int | float | np.number | None) for value in kept):  # too large for an integer
+        return pa.array([None if value is None else float(value) for value in kept], pa.float64())
+    return pa.array([None if value is None else _value_text(value, where) for value in kept], pa.string())
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _value_text(value: Any, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating | decimal.Decimal):
+        return _number_text(value) or "nan"
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    raise ValueError(
+        f"expected numbers, text, dates or yes/no in {where}, got a value of the type {type(value).__name__}: "
+        "make it one of them, or leave the column out"
+    )
+
+
+def from_records(records: Sequence[Mapping[str, Any]], place: Callable[[int], str]) -> pa.RecordBatch:
+    """Return rows, each a mapping from names to values, as a batch; what a row does not name is missing."""
+    names: dict[str, None] = {}
+    for i, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise ValueError(f"expected a mapping from names to values in {place(i)}, got {type(record).__name__}")
+        names.update(dict.fromkeys(record))
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"expected text as names of columns, got {name!r}")
+    columns = [from_values([record.get(name) for record in records], f"column {name!r}") for name in names]
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raise if two columns have the same name."""
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"expected a different name for every column in {where}, got {twice!r} twice: rename one")

@@ -1,0 +1,200 @@
+"""CSV files: cells of text between separators, under one line of names."""
+
+import codecs
+import csv
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from likely.reading.arrays import check_names
+from likely.reading.sources import BATCH
+
+_SEPARATORS = ",;\t|"
+_HEAD = 1 << 20
+_SNIFFED = 50
+_FOREIGN = {
+    b"\xff\xfe": "text in UTF-16", b"\xfe\xff": "text in UTF-16", b"\x1f\x8b": "a gzip file",
+    b"\x28\xb5\x2f\xfd": "a zstd file", b"PK\x03\x04": "a zip file", b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+}  # fmt: skip
+
+
+class Delimited(NamedTuple):
+    """A CSV file: how its bytes are opened, what it is called in messages, and its separator if that is known."""
+
+    open: Callable[[], Any]
+    label: str
+    separator: str | None
+    missing: tuple[str, ...]
+    again: bool = True
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, all cells as text without spaces around it, the empty ones missing."""
+        stream = self.open()
+        head = stream.read(_HEAD)
+        separator, width = self._sniff(head)
+        names = [str(j) for j in range(width)]
+        ragged: list[Any] = []
+
+        def refuse(row: Any) -> str:
+            ragged.append(row)
+            return "error"
+
+        try:
+            reader = pa.csv.open_csv(
+                pa.PythonFile(Bytes(head, stream), "r"),
+                pa.csv.ReadOptions(block_size=BATCH, column_names=names, use_threads=True),
+                pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse),
+                pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+            )
+            yield from self._cleaned(reader)
+        except (pa.ArrowException, OSError) as error:
+            if ragged:
+                self._refuse_ragged(ragged[0], separator)
+            self._refuse(error)
+
+    def _cleaned(self, reader: Any) -> Iterator[pa.RecordBatch]:
+        words = pa.array(["", *self.missing], pa.string())
+        null = pa.scalar(None, pa.string())
+        schema = None
+        for batch in reader:
+            columns = [pc.utf8_trim_whitespace(column) for column in batch.columns]
+            if schema is None:
+                if batch.num_rows == 0:
+                    continue
+                schema = pa.schema([(name, pa.string()) for name in self._names([c[0].as_py() for c in columns])])
+                columns = [column.slice(1) for column in columns]
+            columns = [pc.if_else(pc.is_in(column, value_set=words), null, column) for column in columns]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _names(self, names: list[str]) -> list[str]:
+        if all(_is_number(name) for name in names) and not all(name.isdigit() for name in names):
+            raise ValueError(
+                f"expected the names of the columns in the first line of {self.label}, got numbers such as "
+                f"{names[0]!r}: put a line of names above them"
+            )
+        check_names(names, f"the first line of {self.label}")
+        return names
+
+    def _sniff(self, head: bytes) -> tuple[str, int]:
+        """Return the separator and the number of columns."""
+        if not head.strip():
+            raise ValueError(f"expected a line of names and rows below it in {self.label}, got an empty file")
+        kind = next((kind for mark, kind in _FOREIGN.items() if head.startswith(mark)), None)
+        if kind is None and b"\0" in head:
+            kind = "bytes that are no text"
+        if kind is not None:
+            raise ValueError(
+                f"expected text in UTF-8 in {self.label}, got {kind}: name the file for what it is, or say the format"
+            )
+        text = head.decode("utf-8-sig", errors="replace")
+        if len(head) == _HEAD:  # the last row is not whole
+            text = text[: text.rfind("\n") + 1] or text
+        candidates = self.separator or _SEPARATORS
+        found = {separator: _widths(text, separator) for separator in candidates}
+        even = {s: w[0] for s, w in found.items() if w and w[0] > 1 and len(set(w)) == 1}
+        first = even or {s: w[0] for s, w in found.items() if w} or {candidates[0]: 1}
+        best = max(first, key=lambda separator: first[separator])
+        return best, first[best]
+
+    def _refuse_ragged(self, row: Any, separator: str) -> NoReturn:
+        where = f"row {row.number}" if row.number is not None else "a row"
+        if self.again:
+            line = _line_of(self.open(), separator, row.expected_columns)
+            where = where if line is None else f"line {line}"
+        raise ValueError(
+            f"expected {row.expected_columns} cells in each row of {self.label}, got {row.actual_columns} in {where}: "
+            "put quotes around cells that hold the separator, and check that none is left open"
+        ) from None
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        said = " ".join(str(error).split())
+        if "UTF8" in said and self.again:
+            byte = _first_foreign_byte(self.open())
+            place = "" if byte is None else f" at byte {byte}"
+            raise ValueError(
+                f"expected text in UTF-8 in {self.label}, got another encoding{place}: save the file as UTF-8"
+            ) from None
+        if "straddling" in said or "too large" in said:
+            raise ValueError(
+                f"expected rows of less than {BATCH >> 20} MB in {self.label}, got a longer one: is a quote left open?"
+            ) from None
+        raise ValueError(f"expected a CSV file in {self.label}, got one that cannot be read: {said[:200]}") from None
+
+
+class Bytes(io.RawIOBase):
+    """Bytes that were read already, then the rest of their stream."""
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        """Say that this can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, or as much of it as there are bytes."""
+        part = self._head[: len(buffer)]
+        if part:
+            self._head = self._head[len(part) :]
+        else:
+            part = self._rest.read(len(buffer)) or b""
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _widths(text: str, separator: str) -> list[int]:
+    """Return how many cells each of the first rows has."""
+    widths: list[int] = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            if row:
+                widths.append(len(row))
+            if len(widths) == _SNIFFED:
+                break
+    except csv.Error:
+        pass
+    return widths
+
+
+def _line_of(stream: Any, separator: str, width: int) -> int | None:
+    """Return the line in which the first row begins that has another number of cells."""
+    lines = io.TextIOWrapper(io.BufferedReader(Bytes(b"", stream)), "utf-8-sig", errors="replace", newline="")
+    reader = csv.reader(lines, delimiter=separator)
+    before = 0
+    try:
+        for row in reader:
+            if row and len(row) != width:
+                return before + 1
+            before = reader.line_num
+    except csv.Error:
+        return None
+    return None
+
+
+def _first_foreign_byte(stream: Any) -> int | None:
+    """Return where the first byte is that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    read = 0
+    while True:
+        part = stream.read(BATCH)
+        waiting = len(decoder.getstate()[0])
+        try:
+            decoder.decode(part, final=not part)
+        except UnicodeDecodeError as error:
+            return read - waiting + error.start
+        if not part:
+            return None
+        read += len(part)

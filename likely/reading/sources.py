@@ -1,0 +1,160 @@
+"""Where rows come from: a table in memory, something that gives batches again when asked, or a stream read once."""
+
+import io
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+import pyarrow as pa
+
+from likely.reading.arrays import UNNAMED, plain_batch
+
+BATCH = 8 << 20
+"""About so many bytes are in a batch."""
+KEPT = 64 << 20
+"""So many bytes at most are kept in memory to save a second reading."""
+
+
+class Source(ABC):
+    """Something that has rows."""
+
+    done: int = 0
+    total: int | None = None
+    unit: str = "rows"
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns have names."""
+        return (self.schema.metadata or {}).get(b"likely") != b"unnamed"
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, from the first one on."""
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return up to so many rows."""
+        return _first(self.batches(), rows)
+
+
+def _first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    taken: list[pa.RecordBatch] = []
+    for batch in batches:
+        taken.append(batch.slice(0, rows))
+        rows -= len(taken[-1])
+        if rows <= 0:
+            break
+    return taken
+
+
+def spread(batch: pa.RecordBatch, rows: int) -> pa.RecordBatch:
+    """Return up to so many rows of a batch, evenly spaced."""
+    if batch.num_rows <= rows:
+        return batch
+    places = pa.array([i * batch.num_rows // rows for i in range(rows)], pa.int64())
+    return batch.take(places)
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a batch in batches that are not too large."""
+    step = max(1, BATCH * max(1, batch.num_rows) // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+class Held(Source):
+    """A table in memory."""
+
+    def __init__(self, table: pa.Table, *, named: bool = True) -> None:
+        batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
+        self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
+        self.total = table.num_rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return self._batches[0].schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows."""
+        self.done = 0
+        for batch in self._batches:
+            for piece in pieces(batch):
+                self.done += piece.num_rows
+                yield piece
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return evenly spaced rows."""
+        share = rows / max(1, self.total or 0)
+        return [spread(b, max(1, round(b.num_rows * share))) if share < 1 else b for b in self._batches]
+
+
+class Again(Source):
+    """Something that gives its batches again whenever it is asked."""
+
+    def __init__(
+        self, schema: pa.Schema, ask: Callable[[], Iterable[pa.RecordBatch]], total: int | None = None
+    ) -> None:
+        self._schema, self._ask, self.total = schema, ask, total
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return plain_batch(self._schema.empty_table()).schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows."""
+        self.done = 0
+        for batch in self._ask():
+            for piece in pieces(plain_batch(batch)):
+                self.done += piece.num_rows
+                yield piece
+
+
+class Once(Source):
+    """A stream that can be read once. What was read is kept, on disk if it is much, and so can be read again."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema | None = None) -> None:
+        self._live = batches
+        self._schema = schema
+        self._places: list[tuple[int, int]] = []
+        self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115, lives as long as the source
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns, by the first batch."""
+        if self._schema is None:
+            first = next(self.batches(), None)
+            self._schema = pa.schema([]) if first is None else first.schema
+        return self._schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows: those that were read already, then those that come."""
+        self.done = place = 0
+        while True:
+            if place == len(self._places):
+                batch = next(self._live, None)
+                if batch is None:
+                    return
+                self._keep(batch)
+            else:
+                start, size = self._places[place]
+                self._file.seek(start)
+                batch = pa.ipc.open_stream(self._file.read(size)).read_next_batch()
+            place += 1
+            self.done += batch.num_rows
+            yield batch
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        content = sink.getvalue()
+        self._file.seek(0, io.SEEK_END)
+        self._places.append((self._file.tell(), content.size))
+        self._file.write(content)

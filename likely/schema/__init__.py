@@ -1,0 +1,274 @@
+"""What the columns of a table mean: numbers, categories, yes/no, dates, text. And tables read under it.
+
+Arrow is imported when the first table is read, and not before.
+"""
+
+import difflib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from likely.reading import Rows
+from likely.statistics import Labels
+from likely.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
+"""What a column can be."""
+SOURCES = ("number", "integer", "boolean", "text", "date", "other")
+"""What the cells of a column are where the table lies."""
+FAMILIES = {
+    "gaussian": "number", "log-normal": "number", "gamma": "number", "exponential": "number", "poisson": "number",
+    "bernoulli": "boolean", "categorical": "category", "multinomial": "text",
+}  # fmt: skip
+"""The kind of column that each family is of."""
+PARTS = ("year", "month", "weekday", "hour")
+"""What becomes of a date."""
+_LONGEST_NAME = 100_000
+
+
+class Seen(NamedTuple):
+    """What a sample of a column shows."""
+
+    distinct: int
+    missing: int
+    rows: int
+    example: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its kind, what its cells are where the table lies, and the parts of its dates."""
+
+    name: str
+    kind: str
+    source: str = "number"
+    family: str | None = None
+    parts: tuple[str, ...] = ()
+    seen: Seen | None = field(default=None, compare=False)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the columns that it becomes in a table."""
+        if self.kind in ("ignore", "text"):
+            return ()
+        return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
+
+    def described(self) -> dict[str, Any]:
+        """Return what ``from_description`` takes."""
+        described: dict[str, Any] = {"name": self.name, "kind": self.kind, "source": self.source}
+        if self.family is not None:
+            described["family"] = self.family
+        if self.kind == "date":
+            described["parts"] = list(self.parts)
+        return described
+
+    @classmethod
+    def from_description(cls, described: Any) -> Self:
+        """Return a column, or raise ValueError unless it was described by ``described``."""
+        if not isinstance(described, dict) or not all(isinstance(key, str) for key in described):
+            raise ValueError(f"expected a column by name, kind and source, got {type(described).__name__}")
+        name, kind, source = (described.get(key) for key in ("name", "kind", "source"))
+        family, parts = described.get("family"), described.get("parts", [])
+        if unknown := set(described) - {"name", "kind", "source", "family", "parts"}:
+            raise ValueError(f"expected a column by name, kind and source, got also {sorted(unknown)[0][:50]!r}")
+        if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+            raise ValueError(f"expected text as the name of a column, got {type(name).__name__}")
+        where = f"column {name[:50]!r}"
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ValueError(f"expected one of {', '.join(KINDS)} as the kind of {where}, got {_short(kind)}")
+        if not isinstance(source, str) or source not in SOURCES:
+            raise ValueError(f"expected one of {', '.join(SOURCES)} as the source of {where}, got {_short(source)}")
+        if family is not None and (not isinstance(family, str) or FAMILIES.get(family) != kind):
+            raise ValueError(f"expected a family of the kind {kind!r} for {where}, got {_short(family)}")
+        fits = isinstance(parts, list) and parts == [part for part in PARTS if part in parts]
+        if not fits or (parts and kind != "date"):
+            raise ValueError(f"expected parts of dates among {', '.join(PARTS)} for {where}, got {_short(parts)}")
+        return cls(name, kind, source, family, tuple(parts))
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:50] if isinstance(value, str | int | float | None) else type(value).__name__
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in order, and whether they have names.
+
+    >>> from likely.reading import open_rows
+    >>> rows = open_rows({"age": [31.5, None, 40.0], "city": ["Oslo", "Rome", "Oslo"]})
+    >>> schema = Schema.infer(rows)
+    >>> print(schema)
+    column  kind      distinct  missing  example  note
+    age     number           2        1  31.5
+    city    category         2        0  Oslo
+    >>> tables = list(schema.tables(rows))
+    >>> tables[0].cells
+    array([[31.5,  0. ],
+           [ nan,  1. ],
+           [40. ,  0. ]])
+    >>> tables[0].categories[1]
+    array(['Oslo', 'Rome'], dtype='<U4')
+    """
+
+    columns: tuple[Column, ...]
+    named: bool = True
+
+    @classmethod
+    def infer(cls, rows: Rows, sample: int = 10_000, overrides: Mapping[str, str] | None = None) -> Self:
+        """Find out what the columns of a table are, from their types and so many rows.
+
+        Parameters
+        ----------
+        rows
+            the table
+        sample
+            how many rows to look at
+        overrides
+            what columns are by name: a kind, one of "number", "integer", "boolean", "category", "text", "date" and
+            "ignore", or a family, such as "log-normal" or "categorical"
+        """
+        from likely.schema.inferring import inferred
+
+        return cls(inferred(rows, sample, overrides or {}), rows.names is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the tables, in order; a date has one for each of its parts."""
+        return tuple(name for column in self.columns for name in column.outputs)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the columns of the tables, in order: "number", "integer", "boolean" or "category"."""
+        kinds: list[str] = []
+        for column in self.columns:
+            if column.kind == "date":
+                kinds += ["number" if part == "year" else "category" for part in column.parts]
+            elif column.outputs:
+                kinds.append(column.kind)
+        return tuple(kinds)
+
+    def without(self, *names: str) -> Self:
+        """Return the schema without some columns, such as the target."""
+        for name in names:
+            _check_name(name, [column.name for column in self.columns])
+        return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
+
+    def table(self, batch: "pa.RecordBatch | pa.Table", *, start: int = 0, note: bool = True) -> Table:
+        """Return a batch as a table: numbers as they are, categories as places in a list of names, NaN if missing.
+
+        Columns are found by name, in whatever order they come; those that the schema does not know are left out.
+        One that is not there is missing in every row, of which a warning tells.
+
+        Parameters
+        ----------
+        batch
+            rows in Arrow's columns, as ``Rows.batches`` gives them
+        start
+            the number of the first row, for messages
+        note
+            whether to warn of columns that are not there
+        """
+        from likely.schema.cells import read_cells
+
+        absent, cells, categories = read_cells(self, batch, start)
+        if absent and note:
+            warnings.warn(
+                f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing",
+                UserWarning,
+                stacklevel=2,
+            )
+        return Table(cells, self.names if self.named else None, categories=categories)
+
+    def tables(self, rows: Rows) -> Iterator[Table]:
+        """Return all rows, one table for each batch; columns that are not there are told of once."""
+        start = 0
+        for batch in rows.batches():
+            yield self.table(batch, start=start, note=start == 0)
+            start += batch.num_rows
+
+    def texts(self, batch: "pa.RecordBatch | pa.Table") -> "dict[str, pa.Array]":
+        """Return the columns of free text by name, as text; null is a missing cell."""
+        from likely.schema.cells import read_texts
+
+        return read_texts(self, batch)
+
+    def described(self) -> dict[str, Any]:
+        """Return the schema as plain lists, dicts and text, for a file."""
+        return {"named": self.named, "columns": [column.described() for column in self.columns]}
+
+    @classmethod
+    def from_description(cls, described: Any) -> Self:
+        """Return the schema that was described, or raise ValueError if that is not one.
+
+        >>> schema = Schema((Column("age", "integer", "integer"),))
+        >>> Schema.from_description(schema.described()) == schema
+        True
+        """
+        if not isinstance(described, dict) or set(described) != {"named", "columns"}:
+            raise ValueError("expected a schema of columns, got something else")
+        named, listed = described["named"], described["columns"]
+        if not isinstance(named, bool) or not isinstance(listed, list):
+            raise ValueError("expected a schema of a list of columns, got something else")
+        columns = tuple(Column.from_description(column) for column in listed)
+        for names in ([column.name for column in columns], [n for column in columns for n in column.outputs]):
+            if len(set(names)) < len(names):
+                raise ValueError("expected a different name for every column of a schema, got one twice")
+        return cls(columns, named)
+
+    def __str__(self) -> str:
+        heads = ("column", "kind", "distinct", "missing", "example", "note")
+        lines = [heads, *(_line(column) for column in self.columns)]
+        widths = [max(len(line[j]) for line in lines) for j in range(len(heads))]
+        shown = []
+        for line in lines:
+            cells = [
+                cell.rjust(w) if j in (2, 3) else cell.ljust(w)
+                for j, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ]
+            shown.append("  ".join(cells).rstrip())
+        return "\n".join(shown)
+
+
+def _line(column: Column) -> tuple[str, ...]:
+    kind = column.family or column.kind
+    name = column.name if len(column.name) <= 40 else column.name[:39] + "…"
+    if column.seen is None:
+        return name, kind, "", "", "", ""
+    seen = column.seen
+    return name, kind, str(seen.distinct), str(seen.missing), seen.example, seen.note
+
+
+def _few(names: Iterable[str], most: int = 5) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(map(repr, listed[:most])) + more
+
+
+def _check_name(name: Any, names: list[str], what: str = "expected a column of the table") -> None:
+    if name not in names:
+        near = difflib.get_close_matches(str(name), names, 3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_few(names)}"
+        raise ValueError(f"{what}, got {name!r}: {hint}")
+
+
+def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
+    """Return the labels in a column: text, integers or true and false, as an array.
+
+    If some are missing, it is an array of objects with None in their place.
+
+    >>> import pyarrow as pa
+    >>> read_target(pa.table({"income": ["low", None, "high"]}), "income")
+    array(['low', None, 'high'], dtype=object)
+    """
+    from likely.schema.cells import read_labels
+
+    _check_name(name, list(batch.schema.names), "expected the name of a column as target")
+    return read_labels(batch.column(name), name)
+
+
+__all__ = ["FAMILIES", "KINDS", "Column", "Schema", "Seen", "read_target"]

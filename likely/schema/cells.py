@@ -1,0 +1,282 @@
+"""Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as places in a list of names."""
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likely.reading.arrays import is_text, plain, text_of
+from likely.statistics import Labels
+
+if TYPE_CHECKING:
+    from likely.schema import Column, Schema
+
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")  # fmt: skip # noqa: E501
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_YES, _NO = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
+_LARGEST = 1 << 28
+"""So many bytes the names of the categories of a column may take."""
+
+
+def source_of(kind: pa.DataType) -> str:
+    """Return what the cells of an Arrow type are."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return source_of(kind.value_type)
+    if is_text(kind) or types.is_null(kind):
+        return "text"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_integer(kind):
+        return "integer"
+    if types.is_floating(kind):
+        return "number"
+    return "date" if types.is_timestamp(kind) or types.is_date32(kind) else "other"
+
+
+def read_cells(schema: "Schema", batch: Any, start: int) -> tuple[list[str], NDArray[Any], dict[int, Labels]]:
+    """Return the columns that are not there, the cells, and the names of the categories by column."""
+    found = _found(schema, batch)
+    wanted = [column for column in schema.columns if column.kind != "ignore"]
+    absent = [column.name for column in wanted if column.name not in found]
+    if absent and len(absent) == len(wanted):
+        raise ValueError(f"expected a table with the columns {absent[:5]}, got one with none of them: {_names(batch)}")
+    small = (
+        all(
+            column.kind == "number" and (column.name not in found or found[column.name].type == pa.float32())
+            for column in wanted
+            if column.kind != "text"
+        )
+        and len(found) > 0
+    )
+    dtype = np.float32 if small else np.float64
+    cells = np.empty((batch.num_rows, len(schema.names)), dtype=dtype, order="F")
+    categories: dict[int, Labels] = {}
+    j = 0
+    for column in schema.columns:
+        for part in _read(column, found.get(column.name), start):
+            if part is None:
+                cells[:, j] = np.nan
+                if column.kind == "category":
+                    categories[j] = np.empty(0, dtype="<U1")
+            elif isinstance(part, tuple):
+                categories[j], cells[:, j] = part
+            else:
+                cells[:, j] = part
+            j += 1
+    return absent, cells, categories
+
+
+def read_texts(schema: "Schema", batch: Any) -> dict[str, Any]:
+    """Return the columns of free text by name."""
+    found = _found(schema, batch)
+    return {
+        column.name: _text(found[column.name], column)
+        if column.name in found
+        else pa.nulls(batch.num_rows, pa.string())
+        for column in schema.columns
+        if column.kind == "text"
+    }
+
+
+def _text(cells: Any, column: "Column") -> Any:
+    _check_readable(cells, column)
+    return text_of(cells)
+
+
+def _names(batch: Any) -> str:
+    names = list(batch.schema.names)
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
+    """Return the columns of a batch by the schema's names."""
+    unnamed = (batch.schema.metadata or {}).get(b"likely") == b"unnamed"
+    names = batch.schema.names
+    if unnamed or not schema.named:
+        if len(names) != len(schema.columns):
+            raise ValueError(
+                f"expected {len(schema.columns)} columns, got {len(names)}: give the columns of the first table"
+            )
+        return {column.name: plain(batch.column(j)) for j, column in enumerate(schema.columns)}
+    known = {column.name for column in schema.columns if column.kind != "ignore"}
+    return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
+
+
+def _read(column: "Column", cells: Any, start: int) -> list[Any]:
+    """Return what a column becomes: floats, or the names of categories and places among them, or None if missing."""
+    if not column.outputs:
+        return []
+    if cells is None or pa.types.is_null(cells.type):
+        return [None] * len(column.outputs)
+    _check_readable(cells, column)
+    if column.kind == "date":
+        moments = timestamps(cells, column.name, start)
+        parts = [date_part(moments, part) for part in column.parts]
+        return [_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
+    if column.kind == "category":
+        return [_encoded(_canonical(cells, column), column.name)]
+    if column.kind == "boolean":
+        return [_floats(_yes_or_no(cells, column.name, start))]
+    return [_floats(_numbers(cells, column.name, start))]
+
+
+def _check_readable(cells: Any, column: "Column") -> None:
+    if source_of(cells.type) == "other":
+        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
+
+
+def _floats(cells: Any) -> NDArray[Any]:
+    kind = cells.type
+    floats: NDArray[Any] = (
+        cells
+        if pa.types.is_floating(kind)
+        else cells.cast(pa.uint8() if pa.types.is_boolean(kind) else kind).cast(pa.float64(), safe=False)
+    ).to_numpy(zero_copy_only=False)
+    return floats
+
+
+def _numbers(cells: Any, name: str, start: int) -> Any:
+    cells = _decoded(cells)
+    source = source_of(cells.type)
+    if source == "date":
+        _refuse("a number", cells, 0, name, start)
+    if source != "text":
+        return cells
+    return _cast_text(cells, pa.float64(), "a number", name, start)
+
+
+def _decoded(cells: Any) -> Any:
+    return pc.take(cells.dictionary, cells.indices) if pa.types.is_dictionary(cells.type) else cells
+
+
+def _cast_text(cells: Any, kind: pa.DataType, expected: str, name: str, start: int) -> Any:
+    text = pc.utf8_trim_whitespace(cells)
+    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+    try:
+        text.slice(0, 64).cast(kind)
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        first, last = 0, len(text)
+    while last - first > 1:  # the first cell that does not fit is in text[first:last]
+        middle = (first + last) // 2
+        try:
+            text.slice(first, middle - first).cast(kind)
+            first = middle
+        except pa.ArrowInvalid:
+            last = middle
+    return _refuse(expected, cells, first, name, start)
+
+
+def _refuse(expected: str, cells: Any, row: int, name: str, start: int) -> NoReturn:
+    value = text_of(cells.slice(row, 1))[0].as_py()
+    raise ValueError(
+        f"expected {expected} in column {name!r}, got {str(value)[:80]!r} in row {start + row}: correct "
+        "the cell, say that such text is missing, or say what the column is"
+    )
+
+
+def _yes_or_no(cells: Any, name: str, start: int) -> Any:
+    cells = _decoded(cells)
+    if pa.types.is_boolean(cells.type):
+        return cells
+    text = pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells)))
+    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+    yes = pc.is_in(text, value_set=pa.array(_YES, text.type))
+    unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(_NO, text.type)))))
+    row = pc.index(unknown, True).as_py()
+    if row >= 0:
+        _refuse("yes or no (true or false, 1 or 0)", cells, row, name, start)
+    return pc.if_else(pc.is_valid(text), yes, pa.scalar(None, pa.bool_()))
+
+
+def _canonical(cells: Any, column: "Column") -> Any:
+    """Return the text of categories; where they were numbers first, "3.0" is "3"."""
+    text = text_of(cells)
+    if column.source in ("number", "integer", "boolean") and source_of(cells.type) == "text":
+        encoded = text.dictionary_encode()
+        names = pa.array([_same_name(name, column.source) for name in encoded.dictionary.to_pylist()], pa.string())
+        return pc.take(names, encoded.indices)
+    return text
+
+
+def _same_name(name: str, source: str) -> str:
+    stripped = name.strip()
+    if source == "boolean":
+        return "true" if stripped.lower() in _YES else "false" if stripped.lower() in _NO else name
+    try:
+        number = text_of(pa.array([stripped]).cast(pa.int64() if stripped.lstrip("+-").isdigit() else pa.float64()))
+    except pa.ArrowInvalid:
+        return name
+    return str(number[0].as_py())
+
+
+def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
+    """Return the names that occur, sorted, and the place of every cell among them."""
+    encoded = text.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    longest = max(map(len, names), default=1)
+    if 4 * longest * len(names) > _LARGEST:
+        raise ValueError(
+            f"expected short names of categories in column {name!r}, got {len(names)} of up to {longest} "
+            "characters: say that the column is text, or ignore it"
+        )
+    labels, places = np.unique(np.array(names, dtype=f"<U{max(1, longest)}"), return_inverse=True)
+    indices = encoded.indices.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    there = ~np.isnan(indices)
+    codes = np.full(len(indices), np.nan)
+    codes[there] = places[indices[there].astype(np.int64)]
+    return labels, codes
+
+
+def timestamps(cells: Any, name: str, start: int) -> Any:
+    """Return dates and times as Arrow's timestamps; text must be as in 2024-02-29 or 2024-02-29 18:30."""
+    cells = _decoded(cells)
+    if pa.types.is_timestamp(cells.type):
+        return cells
+    if pa.types.is_date32(cells.type):
+        return cells.cast(pa.timestamp("s"))
+    if not is_text(cells.type):
+        _refuse("a date", cells, 0, name, start)
+    try:
+        return _cast_text(cells, pa.timestamp("us", "UTC"), "", name, start)
+    except ValueError:
+        return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30", name, start)
+
+
+def date_part(moments: Any, part: str) -> Any:
+    """Return the year as a number, and other parts by name."""
+    if part == "year":
+        return pc.year(moments)
+    if part == "month":
+        return pc.take(pa.array(_MONTHS), pc.subtract(pc.month(moments), 1))
+    if part == "weekday":
+        return pc.take(pa.array(_WEEKDAYS), pc.day_of_week(moments))
+    return pc.hour(moments).cast(pa.string())
+
+
+def read_labels(column: Any, name: str) -> Labels:
+    """Return labels as an array, of objects if some are missing."""
+    cells = _decoded(plain(column))
+    source = source_of(cells.type)
+    if source == "other":
+        raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
+    if source == "number":
+        floats = cells.to_numpy(zero_copy_only=False).astype(np.float64)
+        there = floats[~np.isnan(floats)]
+        whole = np.all(np.isfinite(there)) and np.all(there == np.trunc(there)) and np.all(np.abs(there) < 2**63)
+        listed: Any = [None if x != x else int(x) if whole else x for x in floats.tolist()]
+        return _labels(listed, np.int64 if whole else np.float64)
+    if source in ("integer", "boolean"):
+        return _labels(cells.to_pylist(), np.bool_ if source == "boolean" else cells.type.to_pandas_dtype())
+    return _labels(text_of(cells).to_pylist(), np.str_)
+
+
+def _labels(values: list[Any], dtype: Any) -> Labels:
+    if any(value is None for value in values):
+        labels = np.empty(len(values), dtype=object)
+        labels[:] = values
+        return labels
+    return np.array(values, dtype=dtype)

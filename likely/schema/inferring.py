@@ -1,0 +1,107 @@
+"""What columns are, by their types and a sample of their cells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from likely.reading import Rows
+from likely.reading.arrays import plain, text_of
+from likely.schema import FAMILIES, KINDS, PARTS, Column, Seen, _check_name
+from likely.schema.cells import date_part, source_of, timestamps
+
+_WORDS, _MANY_WORDS = 4, 12
+"""So many words on average are free text if nearly all or at least half of the cells are distinct."""
+_ENOUGH = 20
+"""Fewer cells than this do not show that nearly all are distinct."""
+_FEW = 10
+"""So many numbers that were written as text, each again and again, are the codes of categories."""
+
+
+def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Column, ...]:
+    """Return the columns of a table."""
+    names = list(rows.schema.names)
+    for name, given in overrides.items():
+        _check_name(name, names, "expected the name of a column in columns=")
+        if given not in KINDS and given not in FAMILIES:
+            known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
+            raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
+    table = rows.sample(sample)
+    return tuple(
+        _column(name, plain(table.column(name)), overrides.get(name), codes=not rows.missing) for name in names
+    )
+
+
+def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
+    source = source_of(cells.type)
+    kind, note = _kind(cells, source, codes=codes)
+    family = given if given in FAMILIES else None
+    if given is not None:
+        kind, note = FAMILIES.get(given, given), ""
+        if source == "other" and kind != "ignore":
+            raise ValueError(f"expected numbers, text, dates or yes/no in column {name!r}, got {cells.type}: ignore it")
+    parts = _parts(name, cells) if kind == "date" else ()
+    if kind == "date" and not parts:
+        note = "the same in all rows" if len(cells) else "no rows"
+    return Column(name, kind, source, family, parts, _seen(cells, source, note))
+
+
+def _kind(cells: Any, source: str, *, codes: bool) -> tuple[str, str]:
+    if pa.types.is_null(cells.type):
+        return "ignore", "all missing"
+    if source == "other":
+        return "ignore", f"{cells.type} is not read"
+    if pa.types.is_dictionary(cells.type):
+        return "category", ""
+    return _kind_of_text(cells, codes=codes) if source == "text" else (source, "")
+
+
+def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
+    text = pc.utf8_trim_whitespace(cells).drop_null()
+    text = text.filter(pc.not_equal(text, ""))
+    if len(text) == 0:
+        return "category", "missing in the sample"
+    distinct = text.unique()
+    if _casts(distinct, pa.float64()) and not pc.any(pc.match_substring_regex(distinct, "^0[0-9]")).as_py():
+        if codes and 2 * len(distinct) <= min(2 * _FEW, len(text)):
+            return "category", "text that is numbers"
+        return "number", "text that is numbers"
+    if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
+        return "date", "text that is dates"
+    share = len(distinct) / len(text)
+    words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
+    if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
+        return "text", ""
+    if len(text) >= _ENOUGH and share >= 0.9:
+        return "category", "nearly all distinct: an identifier? then ignore it"
+    return "category", ""
+
+
+def _casts(text: Any, kind: pa.DataType) -> bool:
+    try:
+        text.slice(0, 64).cast(kind)
+        text.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _parts(name: str, cells: Any) -> tuple[str, ...]:
+    """Return the parts of dates that differ; the hour, if any has one."""
+    moments = timestamps(cells, name, 0)
+    found = {part: date_part(moments, part) for part in PARTS}
+    return tuple(part for part in PARTS if pc.count_distinct(found[part]).as_py() > 1)
+
+
+def _seen(cells: Any, source: str, note: str) -> Seen:
+    missing = cells.null_count
+    if source == "number" and pa.types.is_floating(cells.type):
+        missing += pc.sum(pc.is_nan(cells)).as_py() or 0
+    example, distinct = "", 0
+    if source != "other" and missing < len(cells):
+        distinct = pc.count_distinct(text_of(cells) if pa.types.is_dictionary(cells.type) else cells).as_py()
+        distinct -= missing > cells.null_count  # NaN
+        shown = text_of(cells.drop_null().slice(0, 64)).drop_null()
+        example = " ".join(shown[0].as_py().split())[:24] if len(shown) else ""
+    return Seen(distinct, missing, len(cells), example, note)
