@@ -1,0 +1,147 @@
+"""Columns cut into levels: numbers into bins of equally many rows, categories as they are, and missing as a level."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
+from likely.statistics import Array
+from likely.table import Table
+
+_BINS = 8
+_LEVELS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class NumberBins:
+    """Edges between bins of numbers; a value on an edge lies above it."""
+
+    edges: Array
+    missing: bool
+
+    @property
+    def size(self) -> int:
+        """The number of levels."""
+        return len(self.edges) + 1 + self.missing
+
+    @classmethod
+    def fitted(cls, cells: Array, bins: int = _BINS) -> "NumberBins":
+        """Cut a column into bins of equally many rows, between its distinct values.
+
+        A value that more rows have than a bin should hold is a bin of its own, and so is each of a few values.
+        """
+        values, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
+        missing = bool(np.isnan(cells).any())
+        if len(values) <= bins:
+            ends = np.arange(1, len(values))
+        else:
+            last = np.cumsum(counts)
+            wanted = np.arange(1, bins) * (last[-1] / bins)
+            after = np.searchsorted(last, wanted) + 1
+            # The nearer side of the value that a quantile falls on.
+            nearer = after - (2 * wanted < last[after - 1] * 2 - counts[after - 1])
+            heavy = np.flatnonzero(counts > last[-1] / bins)
+            ends = np.unique(np.concatenate([nearer, heavy, heavy + 1]))
+            ends = ends[(ends > 0) & (ends < len(values))]
+        low, high = values[ends - 1], values[ends]
+        edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))
+        return cls(edges, missing)
+
+    def codes(self, table: Table, j: int) -> NDArray[np.intp]:
+        """Return every row's bin, −1 where the cell is missing and never was."""
+        cells = column_values(table, j, numbers=True)
+        codes = np.searchsorted(self.edges, cells, side="right")
+        absent = np.isnan(cells)
+        if absent.any():
+            codes[absent] = len(self.edges) + 1 if self.missing else -1
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryBins:
+    """The levels of a column of categories."""
+
+    levels: CategoryLevels
+
+    @property
+    def size(self) -> int:
+        """The number of levels."""
+        return len(self.levels.names) + self.levels.missing
+
+    def codes(self, table: Table, j: int) -> NDArray[np.intp]:
+        """Return every row's level, −1 where it is at none."""
+        return level_codes(table, j, self.levels)
+
+
+ColumnBins = NumberBins | CategoryBins
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """How every column of a table is cut into levels.
+
+    Examples
+    --------
+    >>> table = Table(np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]]), categories={1: np.array(["no", "yes"])})
+    >>> Bins.fitted(table).encoded(table).cells
+    array([[0., 1.],
+           [1., 0.],
+           [2., 0.]], dtype=float32)
+    """
+
+    columns: tuple[ColumnBins, ...]
+
+    @classmethod
+    def fitted(cls, table: Table, bins: int = _BINS) -> "Bins":
+        """Find bins and levels on some rows."""
+        columns: list[ColumnBins] = []
+        for j in range(table.columns.width):
+            cells = column_values(table, j)
+            if j in table.categories:
+                columns.append(CategoryBins(seen_levels(cells, table.categories[j], _LEVELS)[0]))
+            else:
+                columns.append(NumberBins.fitted(cells, bins))
+        return cls(tuple(columns))
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    def encoded(self, table: Table) -> Table:
+        """Return the level of every cell, NaN where it is at none."""
+        check_width(table, self.width)
+        out = np.empty((table.rows, self.width), dtype=np.float32)
+        for j, column in enumerate(self.columns):
+            codes = column.codes(table, j)
+            out[:, j] = codes
+            out[codes < 0, j] = np.nan
+        return Table(out, table.names)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+        """Return the levels as JSON, and put edges among ``arrays`` under names that begin with ``name``."""
+        described: list[dict[str, Any]] = []
+        for j, column in enumerate(self.columns):
+            if isinstance(column, CategoryBins):
+                described.append({"levels": list(column.levels.names), "missing": column.levels.missing})
+            else:
+                arrays[f"{name}.{j}.edges"] = column.edges
+                described.append({"missing": column.missing})
+        return described
+
+    @classmethod
+    def from_description(
+        cls, described: Sequence[Mapping[str, Any]], name: str, arrays: Mapping[str, NDArray[Any]]
+    ) -> "Bins":
+        """Return the levels that ``described`` has written."""
+        columns: list[ColumnBins] = []
+        for j, column in enumerate(described):
+            missing = bool(column["missing"])
+            if "levels" in column:
+                columns.append(CategoryBins(CategoryLevels(tuple(column["levels"]), missing)))
+            else:
+                columns.append(NumberBins(arrays[f"{name}.{j}.edges"], missing))
+        return cls(tuple(columns))

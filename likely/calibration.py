@@ -1,0 +1,185 @@
+"""Honest probabilities: how much each member's log posterior counts, and a bias of each class, by least log-loss."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.native import posterior_in_place
+from likely.statistics import Array
+
+LEAST = -60.0
+"""Log posteriors are not taken to be lower than this."""
+
+_STEPS = 100
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """softmax(Σ_m w_m ℓ_m + b) of the log posteriors ℓ_m of some members.
+
+    Parameters
+    ----------
+    weights
+        w, of each member, 0 or more: an inverse temperature
+    bias
+        b, of each class
+    rows
+        how many rows it was fitted on: no probability is lower than the share of its class among one more row
+
+    Examples
+    --------
+    >>> too_sure = np.log([[0.99, 0.01], [0.99, 0.01], [0.99, 0.01], [0.01, 0.99]])
+    >>> calibration = Calibration.fitted([too_sure], np.array([0, 0, 1, 1]))
+    >>> np.exp(calibration.log_posterior([too_sure[:1]], np.array([0.5, 0.5]))).round(1)
+    array([[0.7, 0.3]])
+    """
+
+    weights: Array
+    bias: Array
+    rows: float
+
+    @classmethod
+    def fitted(
+        cls,
+        scores: Sequence[Array],
+        codes: NDArray[Any],
+        weights: Array | None = None,
+        *,
+        biased: bool = True,
+    ) -> "Calibration":
+        """Fit on log posteriors of rows that the members were not fitted on, and the places of their classes.
+
+        The weights of members are drawn to 1/M and the biases to 0, as by one row's surprise; without ``biased`` all
+        biases are 0.
+        """
+        loss = _Loss(scores, codes, weights, biased)
+        parameters = _minimum(loss)
+        m = len(scores)
+        bias = parameters[m:] if biased else np.zeros(scores[0].shape[1])
+        return cls(parameters[:m], bias, float(len(codes) if weights is None else weights.sum()))
+
+    def log_posterior(self, scores: Sequence[Array], shares: Array) -> Array:
+        """Return calibrated log posteriors; ``shares``: those of the classes among all rows."""
+        total = np.broadcast_to(self.bias, scores[0].shape).copy()
+        for weight, score in zip(self.weights, scores, strict=True):
+            total += weight * np.maximum(score, LEAST)
+        posterior_in_place(total, np.log(shares), False)
+        total *= self.rows
+        total += shares
+        total /= self.rows + 1
+        return np.asarray(np.log(total, out=total))
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return the calibration as JSON, and put its arrays among ``arrays``."""
+        arrays[f"{name}.weights"], arrays[f"{name}.bias"] = self.weights, self.bias
+        return {"rows": self.rows}
+
+    @classmethod
+    def from_description(
+        cls, described: Mapping[str, Any], name: str, arrays: Mapping[str, NDArray[Any]]
+    ) -> "Calibration":
+        """Return the calibration that ``described`` has written."""
+        return cls(arrays[f"{name}.weights"], arrays[f"{name}.bias"], float(described["rows"]))
+
+
+def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) -> float:
+    """Return the mean log-loss after the best temperature, which tells how good scores can be made.
+
+    >>> log_loss(np.log([[0.9, 0.1], [0.1, 0.9]]), np.array([0, 1])) < 0.11
+    True
+    """
+    loss = _Loss([score], codes, weights, False)
+    total = len(codes) if weights is None else weights.sum()
+    return loss(_minimum(loss, close=1e-6)) / max(float(total), 1.0)
+
+
+class _Loss:
+    """The summed log-loss and its penalty, a convex function of (w, b), with its first two derivatives."""
+
+    def __init__(self, scores: Sequence[Array], codes: NDArray[Any], weights: Array | None, biased: bool):
+        # Members × classes × rows: classes are few, and sums over them run along rows. Less the true class's score,
+        # so that the loss is log Σ exp.
+        self.scores = np.maximum([score.T for score in scores], LEAST)
+        self.scores -= self.scores[:, codes, np.arange(len(codes))][:, None]
+        self.codes, self.weights, self.biased = codes, weights, biased
+        self.members, self.classes, _ = self.scores.shape
+        self.counts = np.bincount(codes, weights, self.classes)
+        self.aim = np.concatenate([np.full(self.members, 1 / self.members), np.zeros(self.classes * biased)])
+
+    def _exponentials(self, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return exp(total − highest), its sum over classes, and the highest total."""
+        total = parameters[0] * self.scores[0]
+        for weight, score in zip(parameters[1:], self.scores[1:], strict=False):
+            total += weight * score
+        if self.biased:
+            b = parameters[self.members :]
+            total += b[:, None] - b[self.codes]
+        highest = total.max(axis=0)
+        total -= highest
+        np.exp(total, out=total)
+        return total, total.sum(axis=0), highest
+
+    def __call__(self, parameters: Array) -> float:
+        _, summed, highest = self._exponentials(parameters)
+        loss = highest + np.log(summed)
+        total = loss.sum() if self.weights is None else loss @ self.weights
+        return float(total + 0.5 * ((parameters - self.aim) ** 2).sum())
+
+    def derivatives(self, parameters: Array) -> tuple[Array, Array]:
+        """Return the gradient and the matrix of second derivatives."""
+        p, summed, _ = self._exponentials(parameters)
+        p /= summed
+        m, u = self.members, self.weights
+        gradient, hessian = parameters - self.aim, np.eye(len(self.aim))
+        seen = p.sum(axis=1) if u is None else p @ u
+        if self.biased:
+            gradient[m:] += seen - self.counts
+            hessian[m:, m:] += np.diag(seen) - p @ (p if u is None else p * u).T
+        for i, score in enumerate(self.scores):
+            weighed = score * p
+            expected = weighed.sum(axis=0)
+            if u is not None:
+                weighed *= u
+            gradient[i] += expected.sum() if u is None else expected @ u
+            # The covariance, under p, of this member's score with another's, or with a class.
+            weighed -= (expected if u is None else expected * u) * p
+            for j in range(i + 1):
+                hessian[i, j] += np.vdot(weighed, self.scores[j])
+                hessian[j, i] = hessian[i, j]
+            if self.biased:
+                hessian[i, m:] += weighed.sum(axis=1)
+                hessian[m:, i] = hessian[i, m:]
+        return gradient, hessian
+
+
+def _minimum(loss: _Loss, close: float = _CLOSE) -> Array:
+    """Return the parameters of least loss: Newton's method, in which weights that would be negative stay at 0."""
+    parameters = loss.aim.copy()
+    m = loss.members
+    value = loss(parameters)
+    for _ in range(_STEPS):
+        gradient, hessian = loss.derivatives(parameters)
+        held = np.zeros(len(parameters), dtype=bool)
+        held[:m] = (parameters[:m] <= 0) & (gradient[:m] > 0)
+        free = np.flatnonzero(~held)
+        step = np.zeros_like(parameters)
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+        decrease = float(gradient @ step)
+        if decrease <= close * (1 + abs(value)):
+            break
+        length = 1.0
+        while length > 1e-10:
+            tried = parameters - length * step
+            tried[:m] = np.maximum(tried[:m], 0.0)
+            reached = loss(tried)
+            if reached <= value - 1e-4 * float(gradient @ (parameters - tried)):
+                break
+            length *= 0.5
+        else:
+            break
+        parameters, value = tried, reached
+    return parameters

@@ -1,0 +1,256 @@
+"""From a table of any columns to a matrix of numbers without holes, each column of about mean 0 and variance 1.
+
+The map looks at no label, so it may be fitted once, before rows are dealt out to folds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
+from likely.statistics import Array
+from likely.table import Table
+
+_KNOTS = 1000
+_LEVELS = 50
+_WIDEST = 1000
+# Ranks are kept this far from 0 and 1, where a Gaussian has its infinities.
+_TAIL = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class NumberFeature:
+    """A column of numbers: a curve from its values to those of a Gaussian of the same rank, and whether it is missing.
+
+    Parameters
+    ----------
+    knots, heights
+        the curve, straight between the knots and level beyond them; empty if the column never varies
+    absent
+        the share of missing cells, 0 if there were none: then a missing cell says nothing
+    """
+
+    knots: Array
+    heights: Array
+    absent: float
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(len(self.knots) > 0) + int(self.absent > 0)
+
+    @classmethod
+    def fitted(cls, cells: Array) -> "NumberFeature":
+        """Fit the curve on a column."""
+        there = cells[np.isfinite(cells)]
+        missing = float(np.isnan(cells).mean()) if len(cells) else 0.0
+        knots, heights = _rank_curve(there)
+        return cls(knots, heights, missing if missing < 1 else 0.0)
+
+    def fill(self, cells: Array, out: Array) -> None:
+        """Write the features of a column's cells."""
+        missing = np.isnan(cells)
+        j = 0
+        if len(self.knots):
+            out[:, 0] = np.interp(cells, self.knots, self.heights)
+            out[missing, 0] = 0.0
+            j = 1
+        if self.absent:
+            low, high = _standardised(self.absent)
+            out[:, j] = np.where(missing, high, low)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryFeature:
+    """A column of categories: one feature for each of its levels, or one for both if there are but two.
+
+    A category that is not among the levels says nothing: all its features are 0, their mean.
+
+    Parameters
+    ----------
+    levels
+        the names, the most frequent first, and whether missing cells are a level
+    shares
+        the share of the rows that each level has, that of missing cells last
+    """
+
+    levels: CategoryLevels
+    shares: Array
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(self._table.shape[1])
+
+    @cached_property
+    def _table(self) -> Array:
+        """Return the features of every level, and of what is none of them in the last line."""
+        p = self.shares
+        varying = (p > 0) & (p < 1)
+        safe = np.where(varying, p, 0.5)
+        table = (np.eye(len(p)) - p) / np.sqrt(safe * (1 - safe))
+        table = table[:, varying]
+        if table.shape[1] == 2 and p.sum() > 1 - 1e-12:
+            table = table[:, :1]  # one says what the other says
+        return np.concatenate([table, np.zeros((1, table.shape[1]))])
+
+    def fill(self, codes: NDArray[np.intp], out: Array) -> None:
+        """Write the features of the levels' places."""
+        np.take(self._table, codes, axis=0, out=out)
+
+
+Feature = NumberFeature | CategoryFeature
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """How every column of a table becomes features.
+
+    Examples
+    --------
+    >>> table = Table(np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]]), categories={1: np.array(["no", "yes"])})
+    >>> features = Features.fitted(table)
+    >>> features.matrix(table).round(2)
+    array([[-1.  , -0.71, -1.41],
+           [ 1.  , -0.71,  0.71],
+           [ 0.  ,  1.41,  0.71]])
+    """
+
+    columns: tuple[Feature, ...]
+
+    @classmethod
+    def fitted(cls, table: Table, widest: int = _WIDEST) -> "Features":
+        """Fit the map on some rows: their ranks, and their most frequent levels.
+
+        ``widest`` is how many features there may be, as far as leaving out the rarest levels can help.
+        """
+        columns: list[Feature] = []
+        for j in range(table.columns.width):
+            cells = column_values(table, j)
+            if j in table.categories:
+                columns.append(_category_feature(cells, table.categories[j], _LEVELS))
+            else:
+                columns.append(NumberFeature.fitted(cells))
+        return cls(_at_most(columns, widest))
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """Where every column's features begin, and where the last ones end."""
+        return np.cumsum([0, *(column.width for column in self.columns)])
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(self.starts[-1])
+
+    def matrix(self, table: Table) -> Array:
+        """Return the features, rows × width."""
+        check_width(table, len(self.columns))
+        out = np.empty((table.rows, self.width))
+        for j, (column, first) in enumerate(zip(self.columns, self.starts.tolist(), strict=False)):
+            if column.width:
+                part = out[:, first : first + column.width]
+                if isinstance(column, CategoryFeature):
+                    column.fill(level_codes(table, j, column.levels), part)
+                else:
+                    column.fill(column_values(table, j, numbers=True), part)
+        return out
+
+    def encoded(self, table: Table) -> Table:
+        """Return the features as a table."""
+        return Table(self.matrix(table))
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+        """Return the map as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
+        described: list[dict[str, Any]] = []
+        for j, column in enumerate(self.columns):
+            if isinstance(column, CategoryFeature):
+                arrays[f"{name}.{j}.shares"] = column.shares
+                described.append({"levels": list(column.levels.names), "missing": column.levels.missing})
+            else:
+                arrays[f"{name}.{j}.knots"], arrays[f"{name}.{j}.heights"] = column.knots, column.heights
+                described.append({"absent": column.absent})
+        return described
+
+    @classmethod
+    def from_description(
+        cls, described: Sequence[Mapping[str, Any]], name: str, arrays: Mapping[str, NDArray[Any]]
+    ) -> "Features":
+        """Return the map that ``described`` has written."""
+        columns: list[Feature] = []
+        for j, column in enumerate(described):
+            if "levels" in column:
+                levels = CategoryLevels(tuple(column["levels"]), bool(column["missing"]))
+                columns.append(CategoryFeature(levels, arrays[f"{name}.{j}.shares"]))
+            else:
+                curve = arrays[f"{name}.{j}.knots"], arrays[f"{name}.{j}.heights"]
+                columns.append(NumberFeature(*curve, float(column["absent"])))
+        return cls(tuple(columns))
+
+
+def _standardised(share: float) -> tuple[float, float]:
+    """Return what 0 and 1 become if 1 has this share of the rows."""
+    deviation = float(np.sqrt(share * (1 - share)))
+    return -share / deviation, (1 - share) / deviation
+
+
+def _rank_curve(cells: Array) -> tuple[Array, Array]:
+    """Return knots and heights: the Gaussian quantile of the middle rank of every value, standardised."""
+    values, counts = np.unique(cells, return_counts=True)
+    if len(values) < 2:
+        return np.empty(0), np.empty(0)
+    last = np.cumsum(counts)
+    ranks = np.clip((last - 0.5 * counts) / last[-1], _TAIL, 1 - _TAIL)
+    if len(values) > _KNOTS:
+        wanted = np.linspace(0, last[-1] - 1, _KNOTS).astype(np.int64)
+        kept = np.unique(np.searchsorted(last, wanted, side="right"))
+        counts = np.diff(last[kept], prepend=0)
+        values, ranks = values[kept], ranks[kept]
+    heights = gaussian_quantiles(ranks)
+    mean = np.average(heights, weights=counts)
+    deviation = np.sqrt(np.average((heights - mean) ** 2, weights=counts))
+    return values, (heights - mean) / deviation
+
+
+def gaussian_quantiles(shares: Array) -> Array:
+    """Return Φ⁻¹.
+
+    >>> gaussian_quantiles(np.array([0.025, 0.5])).round(2)
+    array([-1.96,  0.  ])
+    """
+    from statistics import NormalDist
+
+    return np.array([*map(NormalDist().inv_cdf, shares.tolist())])
+
+
+def _category_feature(cells: Array, names: NDArray[Any], most: int) -> CategoryFeature:
+    levels, counts = seen_levels(cells, names, most)
+    return CategoryFeature(levels, counts / max(len(cells), 1))
+
+
+def _at_most(columns: list[Feature], widest: int) -> tuple[Feature, ...]:
+    """Leave out the rarest levels until there are few enough features, or no levels left."""
+    excess = sum(column.width for column in columns) - widest
+    if excess <= 0:
+        return tuple(columns)
+    named = [
+        (float(share), j)
+        for j, column in enumerate(columns)
+        if isinstance(column, CategoryFeature)
+        for share in column.shares[: len(column.levels.names)]
+    ]
+    gone = np.bincount([j for _, j in sorted(named)[:excess]], minlength=len(columns)).tolist()
+    return tuple(
+        _with_fewer(column, left_out) if isinstance(column, CategoryFeature) and left_out else column
+        for column, left_out in zip(columns, gone, strict=True)
+    )
+
+
+def _with_fewer(column: CategoryFeature, left_out: int) -> CategoryFeature:
+    kept = len(column.levels.names) - left_out
+    levels = CategoryLevels(column.levels.names[:kept], column.levels.missing)
+    return CategoryFeature(levels, np.delete(column.shares, np.s_[kept : kept + left_out]))

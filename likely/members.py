@@ -1,0 +1,189 @@
+"""Members of a selection: a label-free encoding of the table, and a family for what it gives. Scored out of fold."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.binned import Bins
+from likely.calibration import LEAST, log_loss
+from likely.families import Density, Family
+from likely.families.leave_one_out import LeaveOneOut
+from likely.families.moments import Moments
+from likely.families.regularised import Regularised, log_densities, variances_of_all
+from likely.features import Features
+from likely.native import posterior_in_place
+from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.table import Block, Table
+
+DIAGONALS = (0.001, 0.03, 0.2, 0.6)
+# About how many rows settle which pair is best.
+_COMPARED = 10_000
+STRENGTHS = (np.inf, 20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """An encoding of the table and a family of all its columns."""
+
+    encoding: Features | Bins
+    family: Family
+
+    def collect(self, table: Table, assignment: Assignment) -> Statistics:
+        """Collect the statistics of encoded rows."""
+        return self.family.collect(Block(self.encoding.encoded(table), None), assignment)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
+        columns = self.encoding.described(name, arrays)
+        if isinstance(self.family, Regularised):
+            arrays[f"{name}.family"] = np.array([self.family.diagonal, self.family.strength])
+            return {"kind": "discriminant", "columns": columns}
+        return {"kind": "levels", "columns": columns}
+
+    @classmethod
+    def from_description(cls, described: dict[str, Any], name: str, arrays: dict[str, NDArray[Any]]) -> "Member":
+        """Return the member that ``described`` has written."""
+        if described["kind"] == "discriminant":
+            family = Regularised(*arrays[f"{name}.family"].tolist())
+            return cls(Features.from_description(described["columns"], name, arrays), family)
+        return cls(Bins.from_description(described["columns"], name, arrays), LeaveOneOut())
+
+
+class Folds(NamedTuple):
+    """Rows with their classes, dealt out to folds."""
+
+    assignment: Assignment
+    places: NDArray[np.int64]
+    """the fold of each row"""
+    number: int
+    """how many folds there are"""
+
+    @classmethod
+    def dealt(cls, assignment: Assignment, number: int, generator: np.random.Generator) -> "Folds":
+        """Deal the rows of each class out to the folds, in random order.
+
+        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 0, 1, 1], dtype=np.int32))
+        >>> Folds.dealt(rows, 2, np.random.default_rng(0)).places.tolist()
+        [1, 0, 1, 0, 0, 1]
+        """
+        codes = assignment.codes
+        order = np.lexsort((generator.random(len(codes)), codes))
+        places = np.empty(len(codes), dtype=np.int64)
+        places[order] = np.arange(len(codes)) % number
+        return cls(assignment, places, number)
+
+    def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
+        """Collect the statistics of every fold, in one pass."""
+        classes, codes, weights = self.assignment
+        k = len(classes)
+        cells = Assignment(np.arange(self.number * k), (self.places * k + codes).astype(np.int32), weights)
+        together = family.collect(Block(encoded, None), cells)
+        return tuple(_classes(together, slice(f * k, (f + 1) * k), classes) for f in range(self.number))
+
+    def splits(self, parts: tuple[Statistics, ...]) -> Iterator[tuple[NDArray[np.intp], Statistics, Array]]:
+        """Yield the rows of each fold, the statistics of all others, and log class weights of these."""
+        codes, weights = self.assignment.codes, self.assignment.weights
+        total = sum_of(parts)
+        for f, part in enumerate(parts):
+            rows = np.flatnonzero(self.places == f)
+            if len(rows):
+                left = np.where(self.places == f, 0.0, 1.0 if weights is None else weights)
+                counts = np.bincount(codes, left, len(self.assignment.classes))
+                yield rows, total - part, np.log(class_shares(counts))
+
+
+class Chosen(NamedTuple):
+    """A family, the statistics of all rows, and the log posteriors of each row by the statistics of the other folds."""
+
+    family: Family
+    statistics: Statistics
+    log_posteriors: Array
+
+
+def class_shares(counts: Array) -> Array:
+    """Return the share of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
+    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
+
+
+def sum_of(parts: tuple[Statistics, ...]) -> Statistics:
+    """Add statistics up."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total.restored()
+
+
+def log_posteriors(density: Density, encoded: Table, log_shares: Array) -> Array:
+    """Return log p(y | x) of encoded rows, not below what calibration takes for the least."""
+    scores = np.tile(log_shares, (encoded.rows, 1))
+    density.add_scores(Block(encoded, None), scores)
+    return _normalised(scores, log_shares)
+
+
+def choose_levels(encoded: Table, folds: Folds) -> Chosen:
+    """Score naive Bayes of levels out of fold: there is nothing to choose."""
+    family = LeaveOneOut()
+    parts = folds.collected(encoded, family)
+    out = np.empty((encoded.rows, len(folds.assignment.classes)))
+    for rows, others, log_shares in folds.splits(parts):
+        out[rows] = log_posteriors(family.solve(others), _taken(encoded, rows), log_shares)
+    return Chosen(family, sum_of(parts), out)
+
+
+def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
+    """Choose γ and ν of a regularised discriminant by the log-loss out of fold, after a fitted temperature.
+
+    First γ, all classes sharing a covariance; then ν at that γ.
+    """
+    parts = folds.collected(encoded, Regularised())
+    total = sum_of(parts)
+    of_all = variances_of_all(Moments.of(total))
+    splits = [(rows, Moments.of(others), log_shares) for rows, others, log_shares in folds.splits(parts)]
+    cells = Block(encoded, None).values()
+
+    def scored(diagonals: tuple[float, ...], strengths: tuple[float, ...]) -> dict[tuple[float, float], Array]:
+        found: dict[tuple[float, float], Array] = {}
+        for rows, moments, log_shares in splits:
+            for *pair, scores in log_densities(moments, cells[rows], diagonals, strengths, of_all):
+                out = found.setdefault((pair[0], pair[1]), np.empty((len(cells), len(log_shares))))
+                out[rows] = _normalised(scores + log_shares, log_shares)
+        return found
+
+    found = scored(DIAGONALS, STRENGTHS[:1])
+    best = _best(found, folds)
+    found = {best: found[best], **scored((best[0],), STRENGTHS[1:])}
+    best = _best(found, folds)
+    return Chosen(Regularised(*best), total, found[best])
+
+
+Chooser = Callable[[Table, Folds], Chosen]
+
+
+def _best(found: dict[tuple[float, float], Array], folds: Folds) -> tuple[float, float]:
+    _, codes, weights = folds.assignment
+    some = slice(None, None, 1 + len(codes) // _COMPARED)
+    codes, weights = codes[some], None if weights is None else weights[some]
+    losses = {pair: log_loss(scores[some], codes, weights) for pair, scores in found.items()}
+    return min(losses, key=lambda pair: losses[pair])
+
+
+def _normalised(scores: Array, log_shares: Array) -> Array:
+    posterior_in_place(scores, log_shares, True)
+    return np.maximum(scores, LEAST, out=scores)
+
+
+def _taken(encoded: Table, rows: NDArray[np.intp]) -> Table:
+    return replace(encoded, cells=Block(encoded, None).dense()[rows])
+
+
+def _classes(statistics: Statistics, places: slice, labels: Labels) -> Statistics:
+    """Return the statistics of some classes, under other names."""
+    sums = {
+        name: array[places].copy() if statistics.axes[name][0] == "class" else array
+        for name, array in statistics.sums.items()
+    }
+    origin = None if statistics.origin is None else statistics.origin[places].copy()
+    return Statistics(sums, statistics.axes, {**statistics.labels, "class": labels}, origin)

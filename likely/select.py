@@ -1,0 +1,211 @@
+"""Choosing a classifier from the rows themselves: members scored out of fold, weighed and calibrated together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.binned import Bins
+from likely.calibration import Calibration
+from likely.features import Features
+from likely.members import (
+    Chooser,
+    Folds,
+    Member,
+    choose_discriminant,
+    choose_levels,
+    class_shares,
+    log_posteriors,
+)
+from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
+from likely.table import Block, Table
+
+_FOLDS = 5
+# The most rows that a choice is made on.
+_MOST_ROWS = 50_000
+# The most sums that a discriminant may keep, of all pairs of features, classes and folds.
+_MOST_SUMS = 40_000_000
+# Rows are encoded for about this many cells at a time.
+_TILE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Members, the statistics of each, and how their log posteriors make one calibrated posterior.
+
+    Statistics grow and shrink with the rows that are learned and forgotten; encodings, what was chosen, and the
+    calibration stay as they are.
+
+    Parameters
+    ----------
+    members
+        their encodings and families
+    statistics
+        the class weights, and a block for each member
+    calibration
+        the weights of the members and the biases of the classes
+    calibrated
+        the labels of the classes that have a bias; the bias of others is 0
+    """
+
+    members: tuple[Member, ...]
+    statistics: JointStatistics
+    calibration: Calibration
+    calibrated: Labels
+
+    @property
+    def classes(self) -> Labels:
+        """The labels of the classes, sorted."""
+        return self.statistics.classes
+
+    @property
+    def shares(self) -> Array:
+        """The share of every class, with half a row more in each."""
+        return class_shares(self.statistics.weights.sums["weight"])
+
+    def posterior(self, table: Table) -> Array:
+        """Return calibrated probabilities, rows × classes."""
+        return np.exp(self.log_posterior(table))
+
+    def log_posterior(self, table: Table) -> Array:
+        """Return the logarithms of calibrated probabilities, rows × classes."""
+        shares = self.shares
+        out = np.empty((table.rows, len(shares)))
+        for first, tile in self._tiles(table):
+            scores = [
+                log_posteriors(density, member.encoding.encoded(tile), np.log(shares))
+                for member, density in zip(self.members, self._densities, strict=True)
+            ]
+            out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares)
+        return out
+
+    def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
+        """Collect the statistics of more rows, to be added or subtracted."""
+        total: JointStatistics | None = None
+        for first, tile in self._tiles(table):
+            classes, codes, weights = assignment
+            rows = slice(first, first + tile.rows)
+            part = Assignment(classes, codes[rows], None if weights is None else weights[rows])
+            blocks = tuple(member.collect(tile, part) for member in self.members)
+            found = JointStatistics(class_weights(part), blocks)
+            total = found if total is None else total + found
+        assert total is not None
+        return total
+
+    def learned(self, table: Table, assignment: Assignment) -> Self:
+        """Return the selection with more rows."""
+        return replace(self, statistics=self.statistics + self.collect(table, assignment))
+
+    def forgotten(self, table: Table, assignment: Assignment) -> Self:
+        """Return the selection without some of its rows."""
+        return replace(self, statistics=self.statistics - self.collect(table, assignment))
+
+    def merged(self, other: Self) -> Self:
+        """Return the selection with the rows of another that has the same members."""
+        if not _same(self, other):
+            raise ValueError(
+                "expected models that encode their columns in the same way, got two that were chosen on different "
+                "rows: fit one of them, and let copies of it learn the other rows"
+            )
+        return replace(self, statistics=self.statistics + other.statistics)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return all but the statistics as JSON, and put arrays among ``arrays`` under names that begin with ``name``.
+
+        The labels of the calibrated classes are for the caller to keep.
+        """
+        members = [member.described(f"{name}.{i}", arrays) for i, member in enumerate(self.members)]
+        return {"members": members, "calibration": self.calibration.described(f"{name}.calibration", arrays)}
+
+    @classmethod
+    def from_description(
+        cls,
+        described: dict[str, Any],
+        name: str,
+        arrays: dict[str, NDArray[Any]],
+        statistics: JointStatistics,
+        calibrated: Labels,
+    ) -> Self:
+        """Return the selection that ``described`` has written."""
+        members = (Member.from_description(m, f"{name}.{i}", arrays) for i, m in enumerate(described["members"]))
+        calibration = Calibration.from_description(described["calibration"], f"{name}.calibration", arrays)
+        return cls(tuple(members), statistics, calibration, calibrated)
+
+    @cached_property
+    def _densities(self) -> tuple[Any, ...]:
+        blocks = zip(self.members, self.statistics.blocks, strict=True)
+        return tuple(member.family.solve(block) for member, block in blocks)
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        """The calibration with a bias of every class."""
+        bias = np.zeros(len(self.classes))
+        bias[np.searchsorted(self.classes, self.calibrated)] = self.calibration.bias
+        return replace(self.calibration, bias=bias)
+
+    def _tiles(self, table: Table) -> Iterator[tuple[int, Table]]:
+        widest = max([len(self.classes), *(member.encoding.width for member in self.members)])
+        step = max(_TILE // widest, 256)
+        for first in range(0, max(table.rows, 1), step):
+            yield first, table.between(first, first + step)
+
+
+def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
+    """Choose and fit a classifier on rows whose classes are known.
+
+    Columns become features of a regularised discriminant, and levels of naive Bayes. Each is scored on folds that it
+    was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities.
+
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.standard_normal((200, 2))
+    >>> classes = np.array(["inside", "outside"])
+    >>> codes = ((X**2).sum(axis=1) > 1.4).astype(np.int32)
+    >>> chosen = select(Table(X), Assignment(classes, codes))
+    >>> chosen.posterior(Table(np.array([[0.0, 0.0], [2.0, 2.0]]))).round(1)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if table.rows == 0:
+        raise ValueError("expected at least one row to learn from, got none")
+    generator = np.random.default_rng(seed)
+    sample, known = table, assignment
+    if table.rows > _MOST_ROWS:
+        rows = np.sort(generator.choice(table.rows, _MOST_ROWS, replace=False))
+        sample, known = _rows(table, assignment, rows)
+    folds = Folds.dealt(known, _FOLDS, generator)
+    members, blocks, scores = [], [], []
+    for encoding, choose in _candidates(sample, len(assignment.classes)):
+        chosen = choose(encoding.encoded(sample), folds)
+        members.append(Member(encoding, chosen.family))
+        blocks.append(chosen.statistics)
+        scores.append(chosen.log_posteriors)
+    calibration = Calibration.fitted(scores, known.codes, known.weights)
+    statistics = JointStatistics(class_weights(known), tuple(blocks))
+    selection = Selection(tuple(members), statistics, calibration, assignment.classes)
+    if sample is not table:
+        selection = replace(selection, statistics=selection.collect(table, assignment))
+    return selection
+
+
+def _candidates(table: Table, classes: int) -> Iterator[tuple[Features | Bins, Chooser]]:
+    widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
+    features = Features.fitted(table, widest)
+    if 0 < features.width <= widest:
+        yield features, choose_discriminant
+    yield Bins.fitted(table), choose_levels
+
+
+def _rows(table: Table, assignment: Assignment, rows: NDArray[np.int64]) -> tuple[Table, Assignment]:
+    classes, codes, weights = assignment
+    part = replace(table, cells=Block(table, None).dense()[rows])
+    return part, Assignment(classes, codes[rows], None if weights is None else weights[rows])
+
+
+def _same(one: Selection, two: Selection) -> bool:
+    """Whether two selections have the same members and calibration."""
+    arrays: tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]] = {}, {}
+    described = one.described("", arrays[0]), two.described("", arrays[1])
+    return described[0] == described[1] and all(np.array_equal(a, arrays[1][name]) for name, a in arrays[0].items())
