@@ -32,7 +32,7 @@ class Assignment(NamedTuple):
     codes: NDArray[np.int32]
     weights: Array | None = None
 
-    def taken(self, rows: NDArray[Any]) -> "Assignment":
+    def taken(self, rows: Any) -> "Assignment":
         """Return the assignment of some of the rows."""
         return Assignment(self.classes, self.codes[rows], None if self.weights is None else self.weights[rows])
 

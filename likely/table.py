@@ -76,12 +76,15 @@ class Table:
     categories
         of every column of categories by name (its number in the table): the distinct names, as an array of text, of
         which the cells hold the places 0, 1, 2, …
+    kinds
+        what every column is: "number", "integer", "boolean" or "category"; none if nobody has looked
     """
 
     cells: NDArray[Any] | SparseRows
     names: tuple[str, ...] | None = None
     reader: str | None = None
     categories: Mapping[int, Labels] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -92,16 +92,19 @@ class GenerativeClassifier(Questions):
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be had it never seen them."""
-        knowledge = self._known()
         table = self._read_next(X)
-        gone = collect(table, read_assignment(y, sample_weight, table.rows), knowledge.parts)
+        self._forget(table, read_assignment(y, sample_weight, table.rows))
+        return self
+
+    def _forget(self, table: Table, assignment: Assignment) -> None:
+        knowledge = self._known()
+        gone = collect(table, assignment, knowledge.parts)
         statistics = knowledge.statistics - gone
         if not statistics.weights.sums["weight"].any():
             raise ValueError(
                 "expected some rows to be left, got a request to forget all of them: use a new model instead"
             )
         self._replace(knowledge.with_statistics(statistics))
-        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, from which ``likely.load`` returns it.
@@ -188,7 +191,9 @@ class GenerativeClassifier(Questions):
         1.0
         """
         table = self._read_first(X)
-        assignment = read_assignment(y, sample_weight, table.rows)
+        return self._evaluated(table, read_assignment(y, sample_weight, table.rows), folds, random_state)
+
+    def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
         parts = self._parts(table, assignment)
         dealt = deal(assignment.codes, folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))

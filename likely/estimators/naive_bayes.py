@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from likely.estimators.classifier import GenerativeClassifier
-from likely.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Multinomial
+from likely.estimators.typed import TableClassifier
+from likely.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Multinomial, Named
+from likely.families.choice import family_of_integers
 from likely.joint import Part
+from likely.schema import KINDS
 from likely.statistics import Assignment
-from likely.table import SparseRows, Table
+from likely.table import Block, SparseRows, Table
 
 IGNORE = "ignore"
 
 
-class NaiveBayes(GenerativeClassifier):
+class NaiveBayes(TableClassifier):
     """Classify rows of mixed columns, taking every column as independent of the others given the class.
 
     Missing cells (NaN) are left out, in training and in prediction. Statistics are kept, so a model can learn more
@@ -68,17 +70,19 @@ class NaiveBayes(GenerativeClassifier):
         smoothing: Any = 1.0,
         pseudo_rows: float = 0.0,
         unbiased: bool = False,
+        missing: Any = (),
     ):
         self.columns = columns
         self.priors = priors
         self.smoothing = smoothing
         self.pseudo_rows = pseudo_rows
         self.unbiased = unbiased
+        self.missing = missing
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(self.columns, str) and self.columns == IGNORE:
             return ()
-        if isinstance(self.columns, str | Family):
+        if isinstance(self.columns, str | Family) and not table.kinds:
             family = self._family(self.columns, table)
             if isinstance(family, Bernoulli | Multinomial) or not isinstance(table.cells, SparseRows):
                 return (Part(family, None),)
@@ -87,7 +91,7 @@ class NaiveBayes(GenerativeClassifier):
                 "expected columns='multinomial', 'complement' or 'bernoulli' for a sparse matrix, got "
                 f"{self.columns!r}: call X.toarray() first"
             )
-        wanted = _families_by_column(self.columns, table)
+        wanted = self._wanted(table, assignment)
         groups: dict[int, tuple[Family, list[int]]] = {}
         made: dict[str, Family] = {}
         for j, name in enumerate(wanted):
@@ -104,6 +108,20 @@ class NaiveBayes(GenerativeClassifier):
                 return (Part(family, None),)
         return tuple(Part(family, columns) for family, columns in groups.values())
 
+    def _wanted(self, table: Table, assignment: Assignment) -> list[Any]:
+        """Return what every column is to follow: a name, or a family."""
+        if not table.kinds:
+            return _families_by_column(self.columns, table)
+        names = table.names or tuple(map(str, range(len(table.kinds))))
+        if isinstance(self.columns, Mapping):
+            given = [self.columns.get(name) for name in names]
+        else:  # one family for all columns but those of categories
+            given = [None if self.columns == "auto" else self.columns] * len(names)
+        return [
+            _by_kind(kind, wanted, Block(table, [j]), assignment)
+            for j, (kind, wanted) in enumerate(zip(table.kinds, given, strict=True))
+        ]
+
     def _family(self, wanted: Any, table: Table) -> Family:
         if isinstance(wanted, Family):
             if isinstance(wanted, Gaussian) and wanted.covariance == "full":
@@ -111,6 +129,8 @@ class NaiveBayes(GenerativeClassifier):
             return wanted
         if wanted == "auto":
             wanted = _by_type(table)
+        if wanted == Named.name:
+            return Named(smoothing=self.smoothing)
         if wanted not in FAMILIES:
             raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {wanted!r}")
         kind = FAMILIES[wanted]
@@ -133,6 +153,17 @@ def _by_type(table: Table) -> str:
     if isinstance(table.cells, SparseRows):
         return "multinomial"
     return "bernoulli" if table.cells.dtype == bool else "gaussian"
+
+
+def _by_kind(kind: str, given: Any, column: Block, assignment: Assignment) -> Any:
+    """Return the family of a column of a kind, unless one was given."""
+    if kind == "category":
+        return Named.name
+    if given is not None and given not in KINDS:
+        return given
+    if kind == "integer":
+        return family_of_integers(column, assignment)
+    return "bernoulli" if kind == "boolean" else "gaussian"
 
 
 def _families_by_column(columns: Any, table: Table) -> list[Any]:

@@ -103,14 +103,9 @@ class Questions(Estimator):
         if not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
         generator = _generator(random_state)
-        if not given:
-            x, codes = self.joint_.sample(n, generator)
-        else:
-            table = self._given_rows(given, int(n))
-            drawn, codes = self.joint_.drawn(table, generator)
-            cells = Block(table, None).values()
-            x = np.where(np.isnan(cells), drawn, cells)
-        return self._drawn_rows(x), self.joint_.classes[codes]
+        table = self._given_rows(given or {}, int(n))
+        x, codes = self.joint_.drawn(table, generator) if given else self.joint_.sample(n, generator)
+        return self._drawn_rows(table, x), self.joint_.classes[codes]
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         """Return rows in which only some cells are there."""
@@ -119,9 +114,10 @@ class Questions(Estimator):
             cells[:, self._column(column)] = value
         return Table(cells, self._known().columns.names)
 
-    def _drawn_rows(self, x: Array) -> Any:
-        """Return drawn cells as the user gets them."""
-        return x
+    def _drawn_rows(self, given: Table, x: Array) -> Any:
+        """Return drawn rows as the user gets them; cells that were given stay."""
+        cells = Block(given, None).values()
+        return np.where(np.isnan(cells), x, cells)
 
     def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
         """Return the rows with their missing cells filled in, given those that are there and, if known, the label.

@@ -182,7 +182,7 @@ class Schema:
                 UserWarning,
                 stacklevel=2,
             )
-        return Table(cells, self.names if self.named else None, categories=categories)
+        return Table(cells, self.names if self.named else None, categories=categories, kinds=self.kinds)
 
     def tables(self, rows: Rows) -> Iterator[Table]:
         """Return all rows, one table for each batch; columns that are not there are told of once."""

@@ -1,0 +1,60 @@
+"""Tables of numbers back into what the user has: Arrow columns with their names, and frames of the user's library."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.statistics import Array, Labels
+from likely.table import Block, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDArray[Any]:
+    """Return the values of a column: its own cells, and what was found where one is missing.
+
+    ``names``: those of the categories in ``filled``. None stands for what is still missing.
+    """
+    own = Block(table, [j]).values()[:, 0]
+    there = ~np.isnan(own)
+    kind = table.kinds[j]
+    if kind != "category":
+        values = np.where(there, own, filled[:, j])
+        if kind == "number":
+            return values
+        return _whole(values, bool if kind == "boolean" else int)
+    out = np.full(len(own), None, dtype=object)
+    out[there] = np.asarray(table.categories[j], dtype=object)[own[there].astype(np.int64)]
+    found = ~there & ~np.isnan(filled[:, j])
+    if names is not None:
+        out[found] = names[filled[found, j].astype(np.int64)]
+    return out
+
+
+def _whole(values: Array, kind: type) -> NDArray[Any]:
+    """Return numbers as integers or booleans, None where one is missing."""
+    return np.array([None if np.isnan(value) else kind(round(value)) for value in values.tolist()], dtype=object)
+
+
+def arrow(columns: Mapping[str, NDArray[Any]]) -> "pa.Table":
+    """Return columns as an Arrow table."""
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+
+
+def like(table: "pa.Table", data: Any) -> Any:
+    """Return an Arrow table as the kind of frame that some data are: pandas, Polars, or Arrow."""
+    library = type(data).__module__.split(".")[0]
+    if library == "pandas":
+        frame = table.to_pandas()
+        frame.index = data.index if len(data) == len(frame) else frame.index
+        return frame
+    if library == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return table
