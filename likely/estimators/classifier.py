@@ -92,6 +92,7 @@ class GenerativeClassifier(Questions):
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be had it never seen them."""
+        self._known()
         table = self._read_next(X)
         self._forget(table, read_assignment(y, sample_weight, table.rows))
         return self

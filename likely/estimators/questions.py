@@ -49,10 +49,9 @@ class Questions(Estimator):
         Given the name or number ``of`` another column, of categories or of 0 and 1, p(that column | the others), as if
         it were missing: the label is only a column, too. ``values_of`` says which value is which.
         """
+        joint = self.joint_
         table = self._read_next(X)
-        if of is None:
-            return self.joint_.posterior(table)
-        return self.joint_.column_posterior(table, self._column(of))[1]
+        return joint.posterior(table) if of is None else joint.column_posterior(table, self._column(of))[1]
 
     def values_of(self, column: Any) -> NDArray[Any]:
         """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
@@ -143,12 +142,13 @@ class Questions(Estimator):
         """
         if how not in ("mean", "draw"):
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
+        joint = self.joint_
         table = self._read_next(X)
         codes = None if y is None else self._known_codes(y, table.rows)
         if how == "mean":
-            filled = self.joint_.expected(table, codes)
+            filled = joint.expected(table, codes)
         else:
-            filled, _ = self.joint_.drawn(table, _generator(random_state), codes)
+            filled, _ = joint.drawn(table, _generator(random_state), codes)
         return self._filled_rows(X, table, filled)
 
     def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:

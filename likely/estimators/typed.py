@@ -12,6 +12,7 @@ from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.frames import arrow, completed, like
 from likely.estimators.knowledge import Knowledge
+from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
 from likely.schema import Schema, read_target
@@ -214,6 +215,23 @@ class TableClassifier(GenerativeClassifier):
     def _keep_schema(self, schema: Schema, y: Any) -> None:
         self.schema_ = schema
         self.target_ = y if isinstance(y, str) else "y"
+
+    def _remembered(self) -> dict[str, Any]:
+        if not hasattr(self, "schema_"):
+            return super()._remembered()
+        return {**super()._remembered(), "schema": self.schema_.described(), "target": self.target_}
+
+    def _remember(self, schema: Any = None, target: Any = None, **more: Any) -> None:
+        super()._remember(**more)
+        if schema is None:
+            return
+        read = Schema.from_description(schema)
+        columns = self._known().columns
+        if len(read.names) != columns.width or (read.names if read.named else None) != columns.names:
+            raise ValueError("expected a schema of the columns that were learned, got another")
+        if not isinstance(target, str):
+            raise ValueError(f"expected the name of the target, got {on_one_line(target)}")
+        self.schema_, self.target_ = read, target
 
     def _read_next(self, X: Any) -> Table:
         if not hasattr(self, "schema_") or isinstance(X, Table):
