@@ -91,7 +91,7 @@ class Folds(NamedTuple):
             rows = np.flatnonzero(self.places == f)
             if len(rows):
                 left = np.where(self.places == f, 0.0, 1.0 if weights is None else weights)
-                counts = np.bincount(codes, left, len(self.assignment.classes))
+                counts = np.bincount(codes, left, len(self.assignment.classes)).astype(np.float64)
                 yield rows, total - part, np.log(class_shares(counts))
 
 

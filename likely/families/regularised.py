@@ -17,9 +17,6 @@ from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
-# The least variance within classes, in units of the variance of all rows.
-_FLOOR = 1e-6
-
 
 @dataclass(frozen=True)
 class Regularised(Family):
@@ -82,10 +79,11 @@ def variances_of_all(moments: Moments) -> Array:
 
 
 def shared_covariance(moments: Moments, diagonal: float, of_all: Array) -> Array:
-    """Return Σ_γ; a column that does not vary within classes gets a little of its variance ``of_all`` rows."""
-    within = moments.scatter.sum(axis=0) / max(float(moments.n.sum()), 1.0)
+    """Return Σ_γ. A column that hardly varies within classes varies like one row that is drawn from ``of_all``."""
+    n = max(float(moments.n.sum()), 1.0)
+    within = moments.scatter.sum(axis=0) / n
     shared = (1 - diagonal) * within
-    shared[np.diag_indices_from(shared)] = np.maximum(np.diagonal(within), _FLOOR * of_all)
+    shared[np.diag_indices_from(shared)] = np.maximum(np.diagonal(within), of_all / n)
     return np.asarray(shared)
 
 

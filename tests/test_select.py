@@ -1,0 +1,238 @@
+"""Members chosen out of fold: the same as refits, additive, and at home with every degenerate table."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris
+
+from likely import select as selecting
+from likely.features import Features
+from likely.members import Folds, choose_discriminant, choose_levels, class_shares, log_posteriors
+from likely.select import Selection, select
+from likely.statistics import Assignment
+from likely.table import Table
+
+NAN = np.nan
+
+
+def assigned(y: Any, weights: Any = None) -> Assignment:
+    classes, codes = np.unique(y, return_inverse=True)
+    return Assignment(classes, codes.astype(np.int32), weights)
+
+
+def mixed(rows: int = 240, seed: int = 0) -> tuple[Table, Assignment]:
+    """Return numbers and names with holes, from three classes."""
+    generator = np.random.default_rng(seed)
+    y = np.arange(rows) % 3
+    cells = generator.standard_normal((rows, 4)) + y[:, None]
+    cells[:, 3] = np.where(generator.random(rows) < 0.7, y, generator.integers(0, 4, rows))
+    cells[generator.random(cells.shape) < 0.1] = NAN
+    names = np.array(["red", "green", "blue", "none"])
+    return Table(cells, ("a", "b", "c", "d"), categories={3: names}), assigned(np.array(["x", "y", "z"])[y])
+
+
+def rows_of(table: Table, assignment: Assignment, rows: Any) -> tuple[Table, Assignment]:
+    classes, codes, weights = assignment
+    part = Assignment(classes, codes[rows], None if weights is None else weights[rows])
+    return replace(table, cells=table.cells[rows]), part
+
+
+def fine(selection: Selection, table: Table) -> Any:
+    p = selection.posterior(table)
+    assert p.shape == (table.rows, len(selection.classes))
+    assert np.isfinite(p).all()
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    return p
+
+
+def test_probabilities_are_honest_where_naive_bayes_is_not() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    test = np.arange(len(y)) % 3 == 0
+    selection = select(Table(X[~test]), assigned(y[~test]))
+    p = fine(selection, Table(X[test]))
+    assert -np.log(p[np.arange(test.sum()), y[test]]).mean() < 0.12
+    assert np.mean(p.argmax(axis=1) == y[test]) > 0.95
+
+
+@pytest.mark.parametrize("choose", [choose_discriminant, choose_levels])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) -> None:
+    table, assignment = mixed()
+    if weighted:
+        assignment = assignment._replace(weights=np.random.default_rng(0).integers(1, 4, 240).astype(float))
+    (encoding,) = [e for e, c in selecting._candidates(table, 3) if c is choose]
+    folds = Folds.dealt(assignment, 5, np.random.default_rng(0))
+    chosen = choose(encoding.encoded(table), folds)
+    member = selecting.Member(encoding, chosen.family)
+    for f in range(5):
+        others, held = (
+            rows_of(table, assignment, np.flatnonzero(rows)) for rows in (folds.places != f, folds.places == f)
+        )
+        weights = others[1].weights
+        shares = class_shares(np.bincount(others[1].codes, weights, 3).astype(float))
+        density = chosen.family.solve(member.collect(*others))
+        expected = log_posteriors(density, encoding.encoded(held[0]), np.log(shares))
+        np.testing.assert_allclose(chosen.log_posteriors[folds.places == f], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_folds_are_stratified_and_even() -> None:
+    y = np.repeat([0, 1, 2], [50, 23, 7])
+    folds = Folds.dealt(assigned(y), 5, np.random.default_rng(0))
+    table = np.array([np.bincount(folds.places[y == k], minlength=5) for k in range(3)])
+    assert (np.ptp(table, axis=1) <= 1).all()
+    assert np.ptp(table.sum(axis=0)) <= 1
+
+
+def test_batches_add_up_and_are_forgotten() -> None:
+    table, assignment = mixed()
+    selection = select(table, assignment)
+    expected = selection.log_posterior(table)
+    first, last = (rows_of(table, assignment, rows) for rows in (np.arange(100), np.arange(100, 240)))
+    again = replace(selection, statistics=selection.collect(*first)).learned(*last)
+    np.testing.assert_allclose(again.log_posterior(table), expected, rtol=1e-8, atol=1e-10)
+    more = mixed(seed=1)
+    np.testing.assert_allclose(
+        selection.learned(*more).forgotten(*more).log_posterior(table), expected, rtol=1e-7, atol=1e-9
+    )
+    merged = replace(selection, statistics=selection.collect(*first)).merged(
+        replace(selection, statistics=selection.collect(*last))
+    )
+    np.testing.assert_allclose(merged.log_posterior(table), expected, rtol=1e-8, atol=1e-10)
+    with pytest.raises(ValueError, match="expected models that encode their columns in the same way"):
+        selection.merged(select(*more))
+
+
+def test_a_new_class_may_come() -> None:
+    table, assignment = mixed()
+    selection = select(table, assignment)
+    other = Table(np.array([[9.0, 9.0, 9.0, NAN]] * 30), table.names)
+    grown = selection.learned(other, assigned(["w"] * 30))
+    assert grown.classes.tolist() == ["w", "x", "y", "z"]
+    assert fine(grown, other).argmax(axis=1).tolist() == [0] * 30
+
+
+def test_tiles_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, assignment = mixed(700)
+    selection = select(table, assignment)
+    expected = selection.log_posterior(table)
+    monkeypatch.setattr(selecting, "_TILE", 1)
+    np.testing.assert_allclose(selection.log_posterior(table), expected, rtol=1e-12)
+    collected = selection.collect(table, assignment)
+    again = replace(selection, statistics=collected)
+    np.testing.assert_allclose(again.log_posterior(table), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_many_rows_are_chosen_on_a_sample_and_all_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selecting, "_MOST_ROWS", 100)
+    table, assignment = mixed()
+    selection = select(table, assignment)
+    assert selection.calibration.rows == 100
+    assert selection.statistics.weights.sums["weight"].sum() == 240
+    fine(selection, table)
+
+
+def test_order_of_names_does_not_matter() -> None:
+    table, assignment = mixed()
+    cells = table.cells.copy()
+    cells[:, 3] = 3 - cells[:, 3]
+    renamed = replace(table, cells=cells, categories={3: table.categories[3][::-1]})
+    expected = select(table, assignment).log_posterior(table)
+    np.testing.assert_allclose(select(renamed, assignment).log_posterior(renamed), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    table, assignment = mixed()
+    np.testing.assert_array_equal(
+        select(table, assignment).posterior(table), select(table, assignment).posterior(table)
+    )
+
+
+def test_description_gives_it_back() -> None:
+    table, assignment = mixed()
+    selection, arrays = select(table, assignment), {}
+    described = selection.described("s", arrays)
+    again = Selection.from_description(described, "s", arrays, selection.statistics, selection.calibrated)
+    np.testing.assert_array_equal(again.log_posterior(table), selection.log_posterior(table))
+
+
+def test_a_weight_of_1_is_a_row() -> None:
+    table, assignment = mixed()
+    weighed = select(table, assignment._replace(weights=np.ones(240)))
+    np.testing.assert_allclose(
+        weighed.log_posterior(table), select(table, assignment).log_posterior(table), rtol=1e-6, atol=1e-8
+    )
+
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+GENERATOR = np.random.default_rng(0)
+DEGENERATE = {
+    "one row": (IRIS[:1], SPECIES[:1]),
+    "two rows of two classes": (IRIS[[0, 149]], SPECIES[[0, 149]]),
+    "one class": (IRIS[:50], SPECIES[:50]),
+    "one row in a class": (IRIS[:101], SPECIES[:101]),
+    "every row its own class": (IRIS[:20], np.arange(20)),
+    "constant columns": (np.column_stack([IRIS, np.ones(150), np.full(150, 1e9)]), SPECIES),
+    "all constant": (np.ones((30, 3)), np.arange(30) % 2),
+    "all missing": (np.full((30, 3), NAN), np.arange(30) % 2),
+    "one column missing": (np.column_stack([IRIS, np.full(150, NAN)]), SPECIES),
+    "one row all missing": (np.vstack([IRIS, np.full((1, 4), NAN)]), np.append(SPECIES, 0)),
+    "more columns than rows": (GENERATOR.standard_normal((20, 100)), np.arange(20) % 2),
+    "the label among the columns": (np.column_stack([IRIS, SPECIES]), SPECIES),
+    "a column twice": (np.column_stack([IRIS, IRIS, -IRIS]), SPECIES),
+    "huge offsets": (IRIS + 1e12, SPECIES),
+    "huge numbers": (IRIS * 1e300, SPECIES),
+    "tiny numbers": (IRIS * 1e-300, SPECIES),
+    "infinities": (np.where(IRIS > 6, np.inf, IRIS), SPECIES),
+    "missing by class": (np.where((SPECIES == 1)[:, None], NAN, IRIS), SPECIES),
+    "noise": (GENERATOR.standard_normal((60, 3)), np.arange(60) % 3),
+    "integers": (np.round(IRIS).astype(np.int64), SPECIES),
+    "booleans": (IRIS > 3, SPECIES),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_tables(case: str) -> None:
+    X, y = DEGENERATE[case]
+    selection = select(Table(X), assigned(y))
+    fine(selection, Table(X))
+    fine(selection, Table(np.full((2, X.shape[1]), NAN)))
+    fine(selection, Table(X[:0]))
+
+
+def test_categories_all_unseen() -> None:
+    table, assignment = mixed()
+    new = replace(table, cells=table.cells.copy(), categories={3: np.array(["e", "f", "g", "h"])})
+    fine(select(table, assignment), new)
+
+
+def test_too_wide_a_table_is_left_to_naive_bayes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selecting, "_MOST_SUMS", 20)
+    table, assignment = mixed()
+    selection = select(table, assignment)
+    assert len(selection.members) == 1
+    assert not isinstance(selection.members[0].encoding, Features)
+    fine(selection, table)
+
+
+def test_no_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected at least one row to learn from, got none"):
+        select(Table(np.empty((0, 2))), assigned(np.empty(0, dtype=int)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_table(data: st.DataObject) -> None:
+    rows, numbers = data.draw(st.integers(1, 25)), data.draw(st.integers(0, 3))
+    number = st.floats(width=64) | st.sampled_from([NAN, 0.0, 1.0])
+    columns = [data.draw(st.lists(number, min_size=rows, max_size=rows)) for _ in range(numbers)]
+    code = st.sampled_from([NAN, 0.0, 1.0, 2.0])
+    columns.append(data.draw(st.lists(code, min_size=rows, max_size=rows)))
+    y = data.draw(st.lists(st.integers(0, 3), min_size=rows, max_size=rows))
+    weights = data.draw(st.none() | st.lists(st.floats(0.01, 100), min_size=rows, max_size=rows).map(np.array))
+    table = Table(np.array(columns).T, categories={numbers: np.array(["a", "b", "c"])})
+    fine(select(table, assigned(y, weights)), table)
