@@ -6,7 +6,7 @@
 ['a']
 """
 
-from likely.estimators import Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
+from likely.estimators import Classifier, Evaluation, Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
 from likely.families import GaussianPrior
 from likely.loading import load
 from likely.native import get_threads, set_threads
@@ -14,6 +14,8 @@ from likely.native import get_threads, set_threads
 __version__ = "0.1.0"
 
 __all__ = [
+    "Classifier",
+    "Evaluation",
     "Explanation",
     "GaussianDiscriminant",
     "GaussianPrior",

@@ -6,6 +6,7 @@ The map looks at no label, so it may be fitted once, before rows are dealt out t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,13 @@ class Features:
                 else:
                     column.fill(column_values(table, j, numbers=True), part)
         return out
+
+    def by_column(self, parts: Array) -> Array:
+        """Return the sums of the features of every column, rows × columns."""
+        sums = np.zeros((len(parts), len(self.columns)))
+        for j, (first, last) in enumerate(pairwise(self.starts.tolist())):
+            sums[:, j] = parts[:, first:last].sum(axis=1)
+        return sums
 
     def encoded(self, table: Table) -> Table:
         """Return the features as a table."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,28 @@ from likely.table import Block, Columns, Table
 _TILE = 1 << 20
 
 
+class Encoding(Protocol):
+    """What makes other columns of those of a table."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns made."""
+        ...
+
+    def encoded(self, table: Table) -> Table:
+        """Return the rows in other columns."""
+        ...
+
+
 class Part(NamedTuple):
-    """A block of columns and the family they follow; None stands for all columns."""
+    """A block of columns and the family they follow; None stands for all columns.
+
+    With an encoding, what follows the family is made of the columns: such a part compares classes only.
+    """
 
     family: Family
     columns: list[int] | None
+    encoding: Encoding | None = None
 
 
 class LogOdds(NamedTuple):

@@ -2,14 +2,18 @@
 
 import operator
 from collections.abc import Iterator
+from functools import reduce
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.joint import Part
-from likely.statistics import Assignment, JointStatistics, class_weights
+from likely.statistics import Assignment, JointStatistics, Statistics, class_weights
 from likely.table import Block, Table
+
+# Cells that are made of columns at a time.
+_TILE = 1 << 22
 
 
 def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> JointStatistics:
@@ -22,8 +26,24 @@ def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> Jo
     >>> statistics.weights.sums["weight"].tolist()
     [2.0, 1.0]
     """
-    blocks = tuple(part.family.collect(Block(table, part.columns), assignment) for part in parts)
-    return JointStatistics(class_weights(assignment), blocks)
+    return JointStatistics(class_weights(assignment), tuple(_collect(table, assignment, part) for part in parts))
+
+
+def _collect(table: Table, assignment: Assignment, part: Part) -> Statistics:
+    if part.encoding is None:
+        return part.family.collect(Block(table, part.columns), assignment)
+    # What is made of the columns may be many times as large as they are.
+    step = max(_TILE // max(part.encoding.width, 1), 256)
+    return reduce(
+        operator.add,
+        (
+            part.family.collect(
+                Block(part.encoding.encoded(table.between(first, first + step)), None),
+                assignment.taken(slice(first, first + step)),
+            )
+            for first in range(0, max(table.rows, 1), step)
+        ),
+    )
 
 
 def collect_folds(

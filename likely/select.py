@@ -24,8 +24,8 @@ from likely.statistics import Array, Assignment, JointStatistics, Labels, class_
 from likely.table import Block, Table
 
 _FOLDS = 5
-# The most rows that a choice is made on.
-_MOST_ROWS = 50_000
+SAMPLE = 50_000
+"""The most rows that a choice is made on."""
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
 _MOST_SUMS = 40_000_000
 # Rows are encoded for about this many cells at a time.
@@ -82,6 +82,17 @@ class Selection:
             out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares)
         return out
 
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return what holds of class ``one`` against ``other`` before a cell is read, and what every cell adds."""
+        bias = self._calibration.bias + self._calibration.weights.sum() * np.log(self.shares)
+        base = bias[one] - bias[other]
+        cells = np.zeros((table.rows, table.columns.width))
+        for member, density, weight in zip(self.members, self._densities, self._calibration.weights, strict=True):
+            odds, rest = density.log_odds(Block(member.encoding.encoded(table), None), one, other)
+            base = base + weight * rest
+            cells += weight * member.encoding.by_column(odds)
+        return base, cells
+
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
         """Collect the statistics of more rows, to be added or subtracted."""
         total: JointStatistics | None = None
@@ -105,7 +116,7 @@ class Selection:
 
     def merged(self, other: Self) -> Self:
         """Return the selection with the rows of another that has the same members."""
-        if not _same(self, other):
+        if not same_members(self, other):
             raise ValueError(
                 "expected models that encode their columns in the same way, got two that were chosen on different "
                 "rows: fit one of them, and let copies of it learn the other rows"
@@ -172,8 +183,8 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
         raise ValueError("expected at least one row to learn from, got none")
     generator = np.random.default_rng(seed)
     sample, known = table, assignment
-    if table.rows > _MOST_ROWS:
-        rows = np.sort(generator.choice(table.rows, _MOST_ROWS, replace=False))
+    if table.rows > SAMPLE:
+        rows = np.sort(generator.choice(table.rows, SAMPLE, replace=False))
         sample, known = _rows(table, assignment, rows)
     folds = Folds.dealt(known, _FOLDS, generator)
     members, blocks, scores = [], [], []
@@ -204,7 +215,7 @@ def _rows(table: Table, assignment: Assignment, rows: NDArray[np.int64]) -> tupl
     return part, Assignment(classes, codes[rows], None if weights is None else weights[rows])
 
 
-def _same(one: Selection, two: Selection) -> bool:
+def same_members(one: Selection, two: Selection) -> bool:
     """Whether two selections have the same members and calibration."""
     arrays: tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]] = {}, {}
     described = one.described("", arrays[0]), two.described("", arrays[1])

@@ -152,15 +152,19 @@ class GenerativeClassifier(Questions):
         """Take what ``_remembered`` has given, or raise ValueError if it does not belong to the rest."""
 
     def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
-        assignment = read_assignment(y, sample_weight, table.rows)
-        parts = self._parts(table, assignment)
-        statistics = collect(table, assignment, parts)
+        knowledge = self._begun(table, read_assignment(y, sample_weight, table.rows))
+        statistics = knowledge.statistics
         if classes is not None:
             unknown = np.setdiff1d(statistics.classes, classes)
             if len(unknown):
                 raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown[0].item()!r} in y")
-            statistics = statistics.with_classes(classes)
-        return Knowledge(parts, statistics, table.columns, self._given_priors())
+            knowledge = knowledge.with_statistics(statistics.with_classes(classes))
+        return knowledge
+
+    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+        """Learn first rows: they decide what every column follows."""
+        parts = self._parts(table, assignment)
+        return Knowledge(parts, collect(table, assignment, parts), table.columns, self._given_priors())
 
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         """Solve what ``fit`` has learned, so that what cannot be solved is said at once."""

@@ -27,7 +27,8 @@ def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDAr
             return values
         return _whole(values, bool if kind == "boolean" else int)
     out = np.full(len(own), None, dtype=object)
-    out[there] = np.asarray(table.categories[j], dtype=object)[own[there].astype(np.int64)]
+    if there.any():
+        out[there] = np.asarray(table.categories[j], dtype=object)[own[there].astype(np.int64)]
     found = ~there & ~np.isnan(filled[:, j])
     if names is not None:
         out[found] = names[filled[found, j].astype(np.int64)]

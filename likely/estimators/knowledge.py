@@ -1,12 +1,14 @@
 """What a classifier has learned, and the class weights that were given to it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from likely.joint import Joint, Part
+from likely.select import Selection
 from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Columns
 
@@ -16,23 +18,49 @@ ALIKE = "alike"
 class Knowledge:
     """What a classifier has learned: its parts, the statistics, and the joint that they solve to."""
 
-    def __init__(self, parts: tuple[Part, ...], statistics: JointStatistics, columns: Columns, priors: Any):
+    def __init__(
+        self,
+        parts: tuple[Part, ...],
+        statistics: JointStatistics,
+        columns: Columns,
+        priors: Any,
+        selection: Selection | None = None,
+    ):
         self.parts = parts
         self.statistics = statistics
         self.columns = columns
         self.priors = priors
         self.given_weights = read_priors(priors, statistics.classes, statistics.weights.sums["weight"])
+        self._selection = selection
         self.derived: dict[str, Any] = {}
         """What else was found from it, kept by name."""
 
     @cached_property
     def joint(self) -> Joint:
         """The joint distribution, solved when it is first asked for."""
-        return Joint.solve(self.statistics, self.parts, self.columns, self.given_weights)
+        parts = tuple(part for part in self.parts if part.encoding is None)
+        return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
+
+    @cached_property
+    def selection(self) -> Selection | None:
+        """The members that compare classes, if there are any, with the statistics of all rows."""
+        return None if self._selection is None else replace(self._selection, statistics=self._of(encoded=True))
+
+    def _of(self, *, encoded: bool) -> JointStatistics:
+        blocks = zip(self.parts, self.statistics.blocks, strict=True)
+        chosen = tuple(block for part, block in blocks if (part.encoding is not None) == encoded)
+        return JointStatistics(self.statistics.weights, chosen)
 
     def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
         """Return the knowledge of other statistics."""
-        return Knowledge(self.parts, statistics, self.columns, self.priors)
+        return Knowledge(self.parts, statistics, self.columns, self.priors, self._selection)
+
+    def with_selection(self, selection: Selection, statistics: JointStatistics | None) -> "Knowledge":
+        """Return the knowledge with members of a selection, and the statistics of the same rows for them."""
+        members = tuple(Part(member.family, None, member.encoding) for member in selection.members)
+        found = selection.statistics if statistics is None else statistics
+        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *found.blocks))
+        return Knowledge((*self.parts, *members), joined, self.columns, self.priors, selection)
 
 
 def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:

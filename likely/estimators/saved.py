@@ -133,7 +133,7 @@ def _part(described: Any, width: int, arrays: Mapping[str, NDArray[Any]]) -> Par
 def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
     """Raise unless the estimator could have these families in these blocks."""
     families, full, several = KINDS[kind]
-    for family, _ in parts:
+    for family, *_ in parts:
         matrix = isinstance(family, Gaussian) and family.covariance == "full"
         if packed(family, "family", {})["is"] not in families or full not in (None, matrix):
             raise ValueError(f"expected families that {kind} has, got {on_one_line(family)}")

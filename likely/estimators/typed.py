@@ -174,8 +174,7 @@ class TableClassifier(GenerativeClassifier):
         table = None
         for table, assignment in self._labelled(schema, rows, y, sample_weight):
             if known is None:
-                parts = self._parts(table, assignment)
-                known = Knowledge(parts, collect(table, assignment, parts), table.columns, self._given_priors())
+                known = self._begun(table, assignment)
             else:
                 known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
         if known is None or table is None:
@@ -242,6 +241,8 @@ class TableClassifier(GenerativeClassifier):
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         if not hasattr(self, "schema_"):
             return super()._given_rows(given, n)
+        if not given:
+            return Table(np.full((n, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
         for column in given:
             self._column(column)
         one = self.schema_.table(arrow({name: np.array([value]) for name, value in given.items()}), note=False)

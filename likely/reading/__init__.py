@@ -27,6 +27,11 @@ class Rows:
         self._source = source
         self._missing = tuple(missing)
 
+    @classmethod
+    def of(cls, table: "pa.Table") -> "Rows":
+        """Return rows that were read already."""
+        return open_rows(table)
+
     @property
     def schema(self) -> "pa.Schema":
         """The Arrow types of the columns, true of all rows."""

@@ -1,0 +1,213 @@
+"""The classifier for tables: families by the kinds of columns, and calibrated probabilities by default."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.estimators.evaluation import Evaluation, deal
+from likely.estimators.explanation import Explanation
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.naive_bayes import NaiveBayes
+from likely.estimators.typed import Labelled
+from likely.families import subtract_logs
+from likely.learn import collect
+from likely.reading import Rows
+from likely.schema import Schema
+from likely.select import SAMPLE, same_members, select
+from likely.statistics import Array, Assignment, Labels
+from likely.table import Table
+
+
+class Classifier(NaiveBayes):
+    """Classify the rows of any table, holes and all, with probabilities that can be trusted.
+
+    Two views of the same rows compare the classes: naive Bayes of levels, and a regularised discriminant of ranks and
+    categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
+    other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
+    statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
+    answered by ``joint_``, the naive Bayes model of the families of the columns.
+
+    Parameters
+    ----------
+    columns
+        what the columns are, by name: a kind, "number", "integer", "boolean", "category", "date", "text" or "ignore",
+        or a family, such as "log-normal"; others are chosen by their type
+    calibrate
+        choose among models and calibrate their probabilities; otherwise the joint alone compares classes
+    priors
+        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+    smoothing, pseudo_rows, unbiased
+        as of ``NaiveBayes``, for the joint
+    missing
+        text that stands for a missing cell, such as ``["?", "NA"]``
+    random_state
+        the seed by which rows are dealt into folds
+
+    Attributes
+    ----------
+    schema_
+        what the columns of the table are
+    target_
+        the name of the column that holds the label
+    classes_, class_count_, priors_, joint_, n_features_in_, feature_names_in_
+        as of ``NaiveBayes``
+
+    Examples
+    --------
+    >>> from likely import Classifier
+    >>> birds = [
+    ...     {"mass": 3750, "island": "Torgersen", "species": "Adelie"},
+    ...     {"mass": 3800, "island": None, "species": "Adelie"},
+    ...     {"mass": 5000, "island": "Biscoe", "species": "Gentoo"},
+    ...     {"mass": None, "island": "Biscoe", "species": "Gentoo"},
+    ... ]
+    >>> model = Classifier().fit(birds, "species")
+    >>> model.predict([{"mass": 5100, "island": "Biscoe"}, {"island": "Torgersen", "mass": 3700}]).tolist()
+    ['Gentoo', 'Adelie']
+    """
+
+    def __init__(
+        self,
+        columns: Any = "auto",
+        *,
+        calibrate: bool = True,
+        priors: Any = None,
+        smoothing: Any = 1.0,
+        pseudo_rows: float = 0.0,
+        unbiased: bool = False,
+        missing: Any = (),
+        random_state: int = 0,
+    ):
+        super().__init__(
+            columns, priors=priors, smoothing=smoothing, pseudo_rows=pseudo_rows, unbiased=unbiased, missing=missing
+        )
+        self.calibrate = calibrate
+        self.random_state = random_state
+
+    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+        return self._chosen(super()._begun(table, assignment), table, assignment)
+
+    def _chosen(self, knowledge: Knowledge, table: Table, assignment: Assignment) -> Knowledge:
+        if not self.calibrate:
+            return knowledge
+        return knowledge.with_selection(select(table, assignment, seed=self.random_state), None)
+
+    def _collected(
+        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
+    ) -> tuple[Knowledge, Table]:
+        if known is None and self.calibrate:
+            sample = self._sample(schema, rows, y) if isinstance(y, str) else None
+            if sample is None:
+                whole = next(self._labelled(schema, rows, y, sample_weight, whole=True))
+                return self._begun(*whole), whole.table
+            known = self._begun_by(sample)
+        return super()._collected(schema, rows, y, sample_weight, known)
+
+    def _begun_by(self, sample: Labelled) -> Knowledge:
+        """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""
+        knowledge = self._begun(*sample)
+        nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
+        return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
+
+    def _sample(self, schema: Schema, rows: Rows, y: str) -> Labelled | None:
+        """Return rows from all over a table that has too many to choose on; None if it has not."""
+        import pyarrow as pa
+
+        generator = np.random.default_rng(self.random_state)
+        kept: Any = None
+        keys = np.empty(0)
+        seen = 0
+        for batch in rows.batches():
+            seen += batch.num_rows
+            keys = np.concatenate([keys, generator.random(batch.num_rows)])
+            more = pa.Table.from_batches([batch])
+            kept = more if kept is None else pa.concat_tables([kept, more])
+            if len(keys) > SAMPLE:
+                chosen = np.sort(np.argpartition(keys, SAMPLE)[:SAMPLE])
+                keys, kept = keys[chosen], kept.take(chosen)
+        if seen <= SAMPLE:
+            return None
+        return next(self._labelled(schema, Rows.of(kept), y, None, whole=True))
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned, as if their rows had been given to this one.
+
+        All must have been chosen on the same rows: fit one, and let copies of it learn other rows. The others stay as
+        they are.
+        """
+        for other in others:
+            one, two = self._known().selection, other._known().selection
+            if (one is None) != (two is None) or (one and two and not same_members(one, two)):
+                raise ValueError(
+                    "expected models chosen on the same rows, got two that encode their columns in different ways: fit "
+                    "one of them, and let copies of it learn the other rows"
+                )
+        return super().merge(*others)
+
+    def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
+        dealt = deal(assignment.codes, folds, random_state)
+        probabilities = np.empty((table.rows, len(assignment.classes)))
+        for fold in range(folds):
+            held = dealt == fold
+            knowledge = self._begun(table.taken(~held), assignment.taken(~held))
+            probabilities[held] = np.exp(_log_posterior(knowledge, table.taken(held)))
+        weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
+        return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
+
+    def predict(self, X: Any) -> Labels:
+        """Return the likeliest class of each row."""
+        known = self._known()
+        labels: Labels = self.classes_[_log_posterior(known, self._read_next(X)).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any, of: Any = None) -> Array:
+        """Return p(y | x), rows × classes; or that of another column, as ``NaiveBayes`` does."""
+        if of is not None:
+            return super().predict_proba(X, of)
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x), rows × classes."""
+        known = self._known()
+        return _log_posterior(known, self._read_next(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class if there are two, else log p(y | x), rows × classes."""
+        scores = self.predict_log_proba(X)
+        return subtract_logs(scores[:, 1], scores[:, 0]) if scores.shape[1] == 2 else scores
+
+    def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
+        """Say what each cell contributes to the log-odds of ``label`` against ``against``.
+
+        By default the likeliest class of each row against the next one. Cells add up to the calibrated log-odds, before
+        probabilities are kept from being surer than the rows allow.
+        """
+        known = self._known()
+        if known.selection is None:
+            return super().explain(X, label, against)
+        table = self._read_next(X)
+        one, other = self._pair(_log_posterior(known, table), label, against)
+        base, cells = known.selection.log_odds(table, one, other)
+        base = base + _prior_shift(known)[one] - _prior_shift(known)[other]
+        return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
+
+
+def _log_posterior(known: Knowledge, table: Table) -> Array:
+    if known.selection is None:
+        return known.joint.posterior(table, log=True)
+    scores = known.selection.log_posterior(table)
+    shift = _prior_shift(known)
+    if shift.any():
+        scores = scores + shift
+        top = scores.max(axis=1, keepdims=True)
+        scores -= top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+    return scores
+
+
+def _prior_shift(known: Knowledge) -> NDArray[np.float64]:
+    """Return by how much given class weights move every class from its share of the rows, in logarithms."""
+    if known.given_weights is None or known.selection is None:
+        return np.zeros(len(known.statistics.classes))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(known.given_weights) - np.log(known.selection.shares))
