@@ -40,7 +40,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _class(kind: str) -> type[GenerativeClassifier]:
     if not kind.startswith("sklearn "):
-        return {each.__name__: each for each in (estimators.NaiveBayes, estimators.GaussianDiscriminant)}[kind]
+        own = estimators.Classifier, estimators.NaiveBayes, estimators.GaussianDiscriminant
+        return {each.__name__: each for each in own}[kind]
     from likely import sklearn  # which needs scikit-learn
 
     faces: tuple[type[GenerativeClassifier], ...] = (

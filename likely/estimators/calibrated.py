@@ -1,21 +1,24 @@
 """The classifier for tables: families by the kinds of columns, and calibrated probabilities by default."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.estimators.checks import check_classes
 from likely.estimators.evaluation import Evaluation, deal
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
+from likely.estimators.saved import Saved
 from likely.estimators.typed import Labelled
-from likely.families import subtract_logs
+from likely.families import on_one_line, subtract_logs
 from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema
-from likely.select import SAMPLE, same_members, select
-from likely.statistics import Array, Assignment, Labels
+from likely.select import SAMPLE, Selection, same_members, select
+from likely.statistics import Array, Assignment, JointStatistics, Labels
 from likely.table import Table
 
 
@@ -145,6 +148,24 @@ class Classifier(NaiveBayes):
                 )
         return super().merge(*others)
 
+    def _remembered(self) -> dict[str, Any]:
+        selection = self._known().selection
+        if selection is None:
+            return super()._remembered()
+        arrays: dict[str, NDArray[Any]] = {}
+        described = selection.described("selection", arrays)
+        chosen = {"described": described, "arrays": arrays, "calibrated": selection.calibrated}
+        return {**super()._remembered(), "selection": chosen}
+
+    @classmethod
+    def _from_saved(cls, saved: Saved) -> Self:
+        more = dict(saved.more)
+        chosen = more.pop("selection", None)
+        model = super()._from_saved(replace(saved, more=more))
+        if chosen is not None:
+            model._replace(saved.knowledge.with_selection(_read_selection(chosen, saved), None))
+        return model
+
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
         dealt = deal(assignment.codes, folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))
@@ -211,3 +232,23 @@ def _prior_shift(known: Knowledge) -> NDArray[np.float64]:
         return np.zeros(len(known.statistics.classes))
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(known.given_weights) - np.log(known.selection.shares))
+
+
+def _read_selection(chosen: Any, saved: Saved) -> Selection:
+    """Return the selection that a file describes, or raise ValueError if it does not fit the rest."""
+    weights, columns = saved.knowledge.statistics.weights, saved.knowledge.columns
+    statistics = JointStatistics(weights, tuple(block for _, block, _ in saved.members))
+    try:
+        calibrated = check_classes(chosen["calibrated"])
+        selection = Selection.from_description(
+            chosen["described"], "selection", chosen["arrays"], statistics, calibrated
+        )
+        families = [(type(member.family), member.encoding.width) for member in selection.members]
+        stored = [(type(family), width) for family, _, width in saved.members]
+        # An answer to one row of holes shows whether all sizes agree.
+        answer = selection.log_posterior(Table(np.full((1, columns.width), np.nan), columns.names))
+    except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"expected members that belong to the rest, got others ({on_one_line(str(error))})") from None
+    if families != stored or not np.isin(calibrated, weights.labels["class"]).all() or not np.isfinite(answer).all():
+        raise ValueError("expected members that belong to the statistics, got others")
+    return selection

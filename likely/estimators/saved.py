@@ -27,6 +27,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "NaiveBayes": Kind((*FAMILIES, Named.name), full=False, several=True),
+    "Classifier": Kind((*FAMILIES, Named.name), full=False, several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),
@@ -44,12 +45,17 @@ _MOST_COLUMNS = 1 << 26
 
 @dataclass(frozen=True)
 class Saved:
-    """A model, taken apart. ``more`` is what it remembers beside the parameters and the statistics."""
+    """A model, taken apart. ``more`` is what it remembers beside the parameters and the statistics.
+
+    ``members`` are the families, statistics and widths of parts with an encoding, which the knowledge of a file lacks:
+    what they encode, only the estimator can read.
+    """
 
     kind: str
     parameters: Mapping[str, Any]
     knowledge: Knowledge
     more: Mapping[str, Any]
+    members: tuple[tuple[Family, Statistics, int], ...] = ()
 
     def contents(self) -> Contents:
         """Return the header and arrays of a file; what does not fit in one raises ValueError."""
@@ -79,19 +85,23 @@ class Saved:
         columns = _columns(_get(header, "columns", dict))
         classes = check_classes(unpacked(header.get("classes"), arrays))
         described = _get(header, "blocks", list)
-        parts = tuple(_part(each, columns.width, arrays) for each in described)
+        wide = [_member_width(each) for each in described]
+        every = [_part(each, columns.width, arrays) for each in described]
+        parts = tuple(part for part, width in zip(every, wide, strict=True) if width is None)
         _check_parts(kind, parts)
         weights = Statistics({"weight": _float_array("weight", arrays)}, {"weight": ("class",)}, {"class": classes})
         check_weights(weights)
-        blocks = tuple(
-            _block(part, classes, columns.width, f"block {i}", each, arrays)
-            for i, (part, each) in enumerate(zip(parts, described, strict=True))
-        )
+        blocks = [
+            _block(part, classes, width or columns.width, f"block {i}", each, arrays)
+            for i, (part, each, width) in enumerate(zip(every, described, wide, strict=True))
+        ]
+        own = tuple(block for block, width in zip(blocks, wide, strict=True) if width is None)
         return cls(
             kind,
             {n: unpacked(value, arrays) for n, value in _get(header, "parameters", dict).items()},
-            Knowledge(parts, JointStatistics(weights, blocks), columns, unpacked(header.get("priors"), arrays)),
+            Knowledge(parts, JointStatistics(weights, own), columns, unpacked(header.get("priors"), arrays)),
             {n: unpacked(value, arrays) for n, value in _get(header, "more", dict).items()},
+            tuple((p.family, b, width) for p, b, width in zip(every, blocks, wide, strict=True) if width is not None),
         )
 
 
@@ -114,6 +124,14 @@ def _columns(described: Mapping[str, Any]) -> Columns:
     if not isinstance(names, list) or len(names) != width or not all(isinstance(name, str) for name in names):
         raise ValueError(f"expected names of {width} columns, got {on_one_line(names)}")
     return Columns(width, tuple(names))
+
+
+def _member_width(described: Any) -> int | None:
+    """Return how many columns a part with an encoding has; None if it has no encoding."""
+    width = described.get("width") if isinstance(described, dict) else None
+    if width is not None and (type(width) is not int or not 0 < width <= _MOST_COLUMNS):
+        raise ValueError(f"expected 1 to {_MOST_COLUMNS:,} encoded columns, got {on_one_line(width)}")
+    return width
 
 
 def _part(described: Any, width: int, arrays: Mapping[str, NDArray[Any]]) -> Part:
@@ -163,6 +181,7 @@ def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays)
         "sums": {n: list(axes) for n, axes in statistics.axes.items()},
         "lost": statistics.lost is not None,
         **({} if names is None else {"names": names}),
+        **({} if part.encoding is None else {"width": part.encoding.width}),
     }
 
 

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 from likely.families import FAMILIES, GaussianPrior, Named, Numbered, on_one_line
 from likely.families.gaussian import FlatDirections
+from likely.families.leave_one_out import LeaveOneOut
+from likely.families.regularised import Regularised
 from likely.files import STORED, Arrays
 
 RECORDS: dict[str, type[Any]] = {
     **FAMILIES,
     "numbered categories": Numbered,
     "named categories": Named,
+    "left-out categories": LeaveOneOut,
+    "regularised": Regularised,
     "gaussian prior": GaussianPrior,
     "flat directions": FlatDirections,
 }
