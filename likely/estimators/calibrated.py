@@ -53,6 +53,8 @@ class Classifier(NaiveBayes):
         what the columns of the table are
     target_
         the name of the column that holds the label
+    selection_
+        the members that compare classes, and how they are weighed and calibrated; None without ``calibrate``
     classes_, class_count_, priors_, joint_, n_features_in_, feature_names_in_
         as of ``NaiveBayes``
 
@@ -87,6 +89,11 @@ class Classifier(NaiveBayes):
         )
         self.calibrate = calibrate
         self.random_state = random_state
+
+    @property
+    def selection_(self) -> Selection | None:
+        """What was chosen to compare classes."""
+        return self._known().selection
 
     def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
         return self._chosen(super()._begun(table, assignment), table, assignment)

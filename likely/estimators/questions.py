@@ -97,13 +97,15 @@ class Questions(Estimator):
         """Draw n new rows, first y, then x given y. Returns (X, y).
 
         ``given`` holds cells that all rows are to have, by the name or number of their column: the others are drawn
-        from what the model knows of such rows.
+        from what the model knows of such rows. Of a table it may hold the label, too, by the name of its column.
         """
         if not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
         generator = _generator(random_state)
-        table = self._given_rows(given or {}, int(n))
-        x, codes = self.joint_.drawn(table, generator) if given else self.joint_.sample(n, generator)
+        cells, target = dict(given or {}), getattr(self, "target_", None)
+        known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
+        table = self._given_rows(cells, int(n))
+        x, codes = self.joint_.drawn(table, generator, known) if given else self.joint_.sample(n, generator)
         return self._drawn_rows(table, x), self.joint_.classes[codes]
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:

@@ -26,7 +26,7 @@ def is_typed(data: Any) -> bool:
     >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
     (True, True, False)
     """
-    if isinstance(data, str | os.PathLike | Mapping):
+    if isinstance(data, str | os.PathLike | Mapping | Rows):
         return True
     if isinstance(data, np.ndarray):
         return data.dtype.names is not None

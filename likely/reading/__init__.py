@@ -47,6 +47,11 @@ class Rows:
         """The text that stands for a missing cell."""
         return self._missing
 
+    def also_missing(self, words: Collection[str]) -> "Rows":
+        """Return the same rows, in which more words stand for a missing cell."""
+        more = [word for word in words if word not in self._missing]
+        return Rows(self._source, (*self._missing, *more)) if more else self
+
     @property
     def progress(self) -> Progress:
         """How far the last of the ``batches`` has been read."""
@@ -77,8 +82,8 @@ def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = 
     data
         a frame of pandas or Polars; a table, dataset or stream of Arrow; a relation of DuckDB; a structured or
         two-dimensional array; a list of dicts; a dict of columns; the path of a CSV, TSV, Parquet, Arrow, Feather or
-        JSON lines file, of a folder of them, or with wildcards; a list of paths; or an open binary file, whose format
-        must be given
+        JSON lines file, of a folder of them, or with wildcards; a list of paths; an open binary file, whose format
+        must be given; or rows that are open already
     missing
         text that stands for a missing cell, such as ``("?", "NA")``. Null, NaN, NaT and empty cells of CSV always do
     format
@@ -101,6 +106,8 @@ def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = 
     for word in missing:
         if not isinstance(word, str):
             raise TypeError(f"expected text that stands for a missing cell, got {word!r} in missing")
+    if isinstance(data, Rows):
+        return data.also_missing(missing)
     return Rows(source_of(data, tuple(missing), format, typed), missing)
 
 

@@ -1,0 +1,122 @@
+"""Commands that ask a model about rows: predict and explain."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likely.cli import options
+from likely.cli.streams import check_place, opened, opened_to_answer, progress, written
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likely.reading import Rows
+
+PREDICTION = "prediction"
+
+
+def predict(
+    model: options.Model,
+    data: options.Table,
+    output: options.Output = None,
+    form: options.Format = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities/--no-probabilities", help="The probability of every class.")
+    ] = True,
+    only: Annotated[bool, typer.Option("--only", help="Write the answers without the rows.")] = False,
+) -> None:
+    """Write rows with the likeliest class of each, and the probability of every class."""
+    from likely.cli.models import Loaded
+
+    check_place(output)
+    loaded = Loaded.read(model)
+    rows = opened_to_answer(data, output, form, loaded.missing)
+    with progress(rows, "predicting"):
+        written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, form)
+
+
+def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iterator["pa.Table"]:
+    import numpy as np
+    import pyarrow as pa
+
+    labels = model.classes_
+    for batch, table in tables:
+        answers: dict[str, Any] = {}
+        shares = np.empty((0, len(labels)))
+        if probabilities and table is not None:
+            shares = model.predict_proba(table)
+        predicted = (
+            labels[:0] if table is None else labels[shares.argmax(axis=1)] if probabilities else model.predict(table)
+        )
+        answers[PREDICTION] = pa.array(predicted)
+        if probabilities:
+            answers |= {f"p({label})": pa.array(shares[:, k]) for k, label in enumerate(labels.tolist())}
+        kept = [] if only else [name for name in batch.schema.names if name not in answers]
+        yield pa.table({**{name: batch.column(name) for name in kept}, **answers})
+
+
+def explain(
+    model: options.Model,
+    data: options.Table,
+    row: Annotated[list[int], typer.Option("--row", min=1, help="Which row, counted from 1. May be repeated.")] = [1],  # noqa: B006
+    label: Annotated[str | None, typer.Option(help="For which class; by default the likeliest.")] = None,
+    against: Annotated[str | None, typer.Option(help="Against which class; by default the next.")] = None,
+    form: options.InputFormat = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say what each cell of a row contributes to its class, in log-odds that add up."""
+    from likely.cli.models import Loaded
+
+    loaded = Loaded.read(model)
+    rows = opened([data], form, loaded.missing, typed=False)
+    table = loaded.table(_some(rows, row))
+    found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
+    shares = loaded.model.predict_proba(table)
+    if as_json:
+        from likely.cli.describing import printed_json
+
+        printed_json({"rows": [_as_dict(found, i, number) for i, number in enumerate(row)]})
+        return
+    from rich.console import Console
+
+    from likely.showing import explanation_table
+
+    console = Console(highlight=False)
+    for i, number in enumerate(row):
+        console.print("" if i == 0 else "\n", end="")
+        console.print(f"Row {number}: why [green]{found.label[i]}[/green] and not [red]{found.against[i]}[/red]?")
+        console.print(explanation_table(found, console, i))
+        order = (-shares[i]).argsort(kind="stable")[:5]
+        console.print("So " + ", ".join(f"{loaded.model.classes_[c]} {100 * shares[i, c]:.1f} %" for c in order))
+
+
+def _some(rows: "Rows", numbers: list[int]) -> Any:
+    """Return some rows, counted from 1, in the order asked for."""
+    import pyarrow as pa
+
+    found: dict[int, Any] = {}
+    before = 0
+    for batch in rows.batches():
+        for number in numbers:
+            if before < number <= before + batch.num_rows:
+                found[number] = pa.Table.from_batches([batch.slice(number - 1 - before, 1)])
+        before += batch.num_rows
+        if len(found) == len(set(numbers)):
+            break
+    for number in numbers:
+        if number not in found:
+            raise ValueError(f"expected one of the {before:,} rows, counted from 1, got --row {number}")
+    return pa.concat_tables([found[number] for number in numbers], promote_options="permissive").combine_chunks()
+
+
+def _as_dict(found: Any, i: int, number: int) -> dict[str, Any]:
+    top = found.top(most=found.columns.width, row=i)
+    return {
+        "row": number,
+        "label": found.label[i].item(),
+        "against": found.against[i].item(),
+        "base": float(found.base[i]),
+        "log_odds": float(found.log_odds[i]),
+        "cells": [{"column": name, "value": value, "log_odds": odds} for name, value, odds in top],
+    }

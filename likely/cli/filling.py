@@ -1,0 +1,112 @@
+"""Commands that write cells that were not there: impute and sample."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likely.cli import options
+from likely.cli.streams import check_place, opened_to_answer, progress, written
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likely.cli.models import Loaded
+    from likely.reading import Rows
+
+# Rows are drawn so many at a time.
+_AT_ONCE = 50_000
+
+
+def impute(
+    model: options.Model,
+    data: options.Table,
+    output: options.Output = None,
+    form: options.Format = None,
+    how: Annotated[
+        options.How, typer.Option(help="What is expected of a number and the likeliest category; or a draw.")
+    ] = options.How.MEAN,
+    seed: options.DrawSeed = None,
+) -> None:
+    """Write the same rows with their holes filled, given all other cells, and the label if there is one."""
+    from likely.cli.models import Loaded
+
+    check_place(output)
+    loaded = Loaded.read(model)
+    rows = opened_to_answer(data, output, form, loaded.missing, verbatim=False)
+    with progress(rows, "filling"):
+        written(_filled(loaded, rows, how.value, seed), output, form)
+
+
+def _filled(loaded: "Loaded", rows: "Rows", how: str, seed: int | None) -> Iterator["pa.Table"]:
+    import numpy as np
+    import pyarrow as pa
+
+    from likely.reading.arrays import recast
+
+    generator = np.random.default_rng(seed)
+    types = _types(loaded, rows.schema)
+    for batch, table in loaded.tables(rows):
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if table is not None:
+            columns |= loaded.filled(batch, table, how, generator)
+        yield pa.table({name: recast(column, types[name]) for name, column in columns.items()})
+
+
+def _types(loaded: "Loaded", schema: "pa.Schema") -> "dict[str, pa.DataType]":
+    """Return the type of every column after its holes are filled: the same in all batches."""
+    import pyarrow as pa
+
+    kinds = {column.name: column.kind for column in loaded.schema.columns}
+    by_kind = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_()}
+    types = {}
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        wanted = by_kind.get(kinds.get(name, ""))
+        if pa.types.is_null(kind):
+            kind = wanted or pa.string()
+        elif wanted is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            kind = wanted
+        types[name] = kind
+    return types
+
+
+def sample(
+    model: options.Model,
+    number: Annotated[int, typer.Option("-n", "--number", min=0, help="How many rows.")] = 10,
+    given: Annotated[
+        list[str],
+        typer.Option("--given", "-g", metavar="NAME=VALUE", help="A cell that all rows have. May be repeated."),
+    ] = [],  # noqa: B006
+    seed: options.DrawSeed = None,
+    output: options.Output = None,
+    form: options.Format = None,
+) -> None:
+    """Write new rows, drawn from what the model knows, each with its label."""
+    from likely.cli.models import Loaded
+
+    check_place(output)
+    loaded = Loaded.read(model)
+    cells = _cells(given, [*loaded.schema.names, *([loaded.target] if loaded.target else [])])
+    written(_drawn(loaded, number, cells, seed), output, form)
+
+
+def _drawn(loaded: "Loaded", number: int, given: dict[str, str], seed: int | None) -> Iterator["pa.Table"]:
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    for first in range(0, max(number, 1), _AT_ONCE):
+        yield loaded.drawn(min(_AT_ONCE, number - first), given, generator)
+
+
+def _cells(given: list[str], names: list[str]) -> dict[str, str]:
+    """Return cells by column from NAME=VALUE, where a name may have = in it."""
+    cells = {}
+    for each in given:
+        fitting = [name for name in names if each.startswith(f"{name}=")]
+        name = max(fitting, key=len) if fitting else each.partition("=")[0]
+        if "=" not in each:
+            raise ValueError(f"expected --given NAME=VALUE, such as sex=female, got {each!r}")
+        cells[name] = each[len(name) + 1 :]
+    return cells

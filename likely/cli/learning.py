@@ -1,0 +1,126 @@
+"""Commands that make models: fit, evaluate, merge."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from likely.cli import options
+from likely.cli.streams import check_place, opened, progress
+
+
+def fit(
+    data: options.Data,
+    target: options.Target,
+    output: options.ModelOutput,
+    model: options.ModelKind = options.Kind.CLASSIFIER,
+    column: options.Columns = [],  # noqa: B006, typer copies it
+    ignore: options.Ignored = [],  # noqa: B006
+    missing: options.Missing = [],  # noqa: B006
+    form: options.InputFormat = None,
+    calibrate: options.Calibrate = True,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Learn from a table, holes and all, and save the model."""
+    from likely.cli.describing import as_text, described, printed_json
+
+    check_place(output)
+    start = perf_counter()
+    begun = _new(model, _kinds(column, ignore), missing, calibrate, seed)
+    rows = opened(data, form, missing)
+    with progress(rows, "learning"):
+        begun.fit(rows, target)
+    begun.save(output)
+    found = {"model": output, "seconds": round(perf_counter() - start, 3), **described(begun)}
+    if as_json:
+        printed_json(found)
+    else:
+        typer.echo(as_text(found))
+
+
+def evaluate(
+    data: options.Data,
+    target: options.Target,
+    folds: Annotated[int, typer.Option(help="How many parts the rows are dealt into.")] = 10,
+    model: options.ModelKind = options.Kind.CLASSIFIER,
+    column: options.Columns = [],  # noqa: B006
+    ignore: options.Ignored = [],  # noqa: B006
+    missing: options.Missing = [],  # noqa: B006
+    form: options.InputFormat = None,
+    calibrate: options.Calibrate = True,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say how well a model predicts rows that it has not seen: each by a model of the others."""
+    begun = _new(model, _kinds(column, ignore), missing, calibrate, seed)
+    rows = opened(data, form, missing)
+    with progress(rows, "evaluating"):
+        found = begun.evaluate(rows, target, folds=folds, random_state=seed)
+    if as_json:
+        from likely.cli.describing import printed_json
+
+        measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
+        printed_json(
+            {
+                "target": target,
+                "rows": len(found.codes),
+                "folds": found.folds,
+                **measures,
+                "classes": found.classes.tolist(),
+                "confusion": found.confusion.tolist(),
+            }
+        )
+        return
+    from rich.console import Console
+
+    from likely.showing import confusion_table, measures_table
+
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{len(found.codes):,}[/bold] rows, each predicted by a model of the other "
+        f"{found.folds - 1} of {found.folds} folds.\n"
+    )
+    console.print(measures_table(found))
+    console.print()
+    console.print(confusion_table(found))
+
+
+def merge(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Model files.")],
+    output: options.ModelOutput,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make one model of several, as if one had seen all their rows."""
+    from likely.cli.describing import as_text, described, printed_json
+    from likely.loading import load
+
+    check_place(output)
+    first, *others = [load(path) for path in models]
+    first.merge(*others)
+    first.save(output)
+    found = {"model": output, **described(first)}
+    if as_json:
+        printed_json(found)
+    else:
+        typer.echo(as_text(found))
+
+
+def _new(kind: options.Kind, columns: dict[str, str], missing: Sequence[str], calibrate: bool, seed: int) -> Any:
+    from likely.estimators import Classifier, NaiveBayes
+
+    if kind == options.Kind.NAIVE_BAYES:
+        return NaiveBayes(columns or "auto", missing=tuple(missing))
+    return Classifier(columns or "auto", missing=tuple(missing), calibrate=calibrate, random_state=seed)
+
+
+def _kinds(given: Sequence[str], ignored: Sequence[str]) -> dict[str, str]:
+    """Return what columns are by name, from NAME=KIND."""
+    kinds = dict.fromkeys(ignored, "ignore")
+    for each in given:
+        name, equals, kind = each.rpartition("=")
+        if not equals or not name or not kind:
+            raise ValueError(f"expected --column NAME=KIND, such as zip=category, got {each!r}")
+        kinds[name] = kind
+    return kinds

@@ -1,0 +1,88 @@
+"""Commands that show: inspect and demo."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likely.cli import options
+from likely.cli.streams import is_data, opened, progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def inspect(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A model file, or a table: a file, a folder, or -.")],
+    missing: options.Missing = [],  # noqa: B006, typer copies it
+    form: options.InputFormat = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show what a model has learned, or what the columns of a table would be taken for."""
+    from likely.cli.describing import described, printed_json
+
+    if form is not None or is_data(file) or os.path.isdir(file):
+        _inspect_table(file, form, missing, as_json)
+        return
+    from likely.loading import load
+
+    found = {"model": file, **described(load(file))}
+    if as_json:
+        printed_json(found)
+        return
+    from rich.console import Console
+
+    _show_model(found, Console(highlight=False))
+
+
+def _inspect_table(file: str, form: str | None, missing: list[str], as_json: bool) -> None:
+    from likely.cli.describing import printed_json
+    from likely.schema import Schema
+
+    rows = opened([file], form, missing)
+    with progress(rows, "looking"):
+        schema = Schema.infer(rows)
+    if not as_json:
+        typer.echo(str(schema))
+        return
+    columns = [
+        {**column.described(), **({} if column.seen is None else column.seen._asdict())} for column in schema.columns
+    ]
+    printed_json({"file": file, "columns": columns})
+
+
+def _show_model(found: dict[str, Any], console: "Console") -> None:
+    from rich.text import Text
+
+    from likely.showing import plain_table
+
+    target = "" if found["target"] is None else f" of {found['target']}"
+    console.print(Text(f"{found['kind']}{target}: {found['rows']:,.6g} rows, {len(found['columns'])} columns"))
+    classes = plain_table("class", "rows", "share", right=("rows", "share"))
+    for each in sorted(found["classes"], key=lambda one: -one["share"]):
+        classes.add_row(Text(str(each["label"])), f"{each['rows']:,.6g}", f"{100 * each['share']:.1f} %")
+    columns = plain_table("column", "kind", "family")
+    for column in found["columns"]:
+        columns.add_row(Text(column["name"]), column["kind"], column["family"] or "left out")
+    console.print()
+    console.print(classes)
+    console.print()
+    console.print(columns)
+    if found["members"] is None:
+        return
+    members = plain_table("compared by", "features", "weight", "", right=("features", "weight"))
+    for member in found["members"]:
+        chosen = f"diagonal {member['diagonal']:g}, strength {member['strength']:g}" if "diagonal" in member else ""
+        members.add_row(member["name"], f"{member['features']:,}", f"{member['weight']:.2f}", chosen)
+    console.print()
+    console.print(members)
+    console.print(f"Calibrated on {found['calibration']['rows']:,.6g} rows.")
+
+
+def demo(seed: Annotated[int, typer.Option(min=0, help="Which new birds to draw.")] = 0) -> None:
+    """Fit 344 penguins, missing cells and all; then score, explain, fill a hole, and draw new ones."""
+    from rich.console import Console
+
+    from likely.demo import show
+
+    show(Console(highlight=False), seed)

@@ -1,0 +1,105 @@
+"""A model from a file, and rows as it reads them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from likely.reading import Rows
+    from likely.schema import Schema
+
+
+class Loaded(NamedTuple):
+    """A model and what its columns are."""
+
+    model: Any
+    schema: "Schema"
+
+    @classmethod
+    def read(cls, path: str) -> "Loaded":
+        """Load a model."""
+        from likely.loading import load
+
+        model = load(path)
+        schema = getattr(model, "schema_", None)
+        return cls(model, schema or _numbers(model))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The text that stands for a missing cell."""
+        words = getattr(self.model, "missing", ())
+        return (words,) if isinstance(words, str) else tuple(words)
+
+    def table(self, batch: Any, first: int = 0) -> Any:
+        """Return rows as the model reads them; ``first`` is the number of the first one."""
+        from likely.reading.arrays import without_words
+
+        return self.schema.table(without_words(batch, self.missing), start=first, note=first == 0)
+
+    def tables(self, rows: "Rows") -> Iterator[tuple[Any, Any]]:
+        """Return batches, each with the table that the model reads: of no rows at all, one batch and None."""
+        first = 0
+        for batch in rows.batches():
+            if batch.num_rows:
+                yield batch, self.table(batch, first)
+                first += batch.num_rows
+        if not first:
+            yield rows.schema.empty_table(), None
+
+    @property
+    def target(self) -> str | None:
+        """The name of the column that holds the label, if the model knows it."""
+        return getattr(self.model, "target_", None)
+
+    def filled(self, batch: Any, table: Any, how: str, generator: Any) -> dict[str, Any]:
+        """Return the columns of a batch that have holes, filled."""
+        import pyarrow as pa
+
+        from likely.reading.arrays import text_of, without_words
+
+        labels = None
+        if self.target is not None and self.target in batch.schema.names:
+            labels = [self.label(text) for text in text_of(batch.column(self.target)).to_pylist()]
+        if hasattr(self.model, "schema_"):
+            rows = self.model.impute(without_words(batch, self.missing), labels, how=how, random_state=generator)
+            return {name: rows.column(name).combine_chunks() for name in rows.schema.names}
+        cells = self.model.impute(table, labels, how=how, random_state=generator)
+        return {name: pa.array(cells[:, j]) for j, name in enumerate(self.schema.names) if name in batch.schema.names}
+
+    def drawn(self, number: int, given: dict[str, Any], generator: Any) -> Any:
+        """Return new rows with their labels."""
+        import pyarrow as pa
+
+        cells = {**given, self.target: self.label(given[self.target])} if self.target in given else given
+        if not hasattr(self.model, "schema_"):
+            cells = {self.schema.names.index(name): float(value) for name, value in given.items()}
+        x, labels = self.model.sample(number, generator, given=cells)
+        if not isinstance(x, pa.Table):
+            x = pa.table({name: x[:, j] for j, name in enumerate(self.schema.names)})
+        return x.append_column(self.target or "label", pa.array(labels))
+
+    def label(self, text: str | None) -> Any:
+        """Return the class whose label is written so; text that is none stays, to be refused."""
+        return None if text is None else self.labels.get(text, text)
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The labels of the classes by how they are written."""
+        import pyarrow as pa
+
+        from likely.reading.arrays import text_of
+
+        classes = self.model.classes_
+        written = text_of(pa.array(classes)).to_pylist()
+        return {
+            **dict(zip(map(str, classes.tolist()), classes, strict=True)),
+            **dict(zip(written, classes, strict=True)),
+        }
+
+
+def _numbers(model: Any) -> "Schema":
+    """Return the columns of a model that was fitted on a matrix of numbers."""
+    from likely.schema import Column, Schema
+
+    names = getattr(model, "feature_names_in_", None)
+    listed = map(str, range(model.n_features_in_) if names is None else names)
+    return Schema(tuple(Column(name, "number") for name in listed), names is not None)

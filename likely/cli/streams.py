@@ -1,0 +1,126 @@
+"""Rows in and out: files and standard streams, and a progress bar on a terminal."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from likely.reading import Rows
+
+STANDARD = "-"
+_TELLING = re.compile(r"\.(csv|tsv|tab|jsonl|ndjson|parquet|pq|arrow|feather|ipc|arrows)(\.gz|\.zst)?$", re.IGNORECASE)
+# Work that is done sooner shows no bar.
+_PATIENCE = 0.7
+
+
+def is_data(name: str) -> bool:
+    """Say whether a name tells that a file holds rows.
+
+    >>> is_data("people.csv.gz"), is_data("income.likely")
+    (True, False)
+    """
+    return name == STANDARD or _TELLING.search(name) is not None
+
+
+def opened(data: Sequence[str], form: str | None, missing: Sequence[str] = (), *, typed: bool = True) -> "Rows":
+    """Open files, or standard input."""
+    from likely.reading import open_rows
+
+    if STANDARD not in data:
+        return open_rows(list(data), missing=missing, format=form, typed=typed)
+    if len(data) > 1:
+        raise ValueError("expected - for standard input alone, got other files beside it")
+    return open_rows(sys.stdin.buffer, missing=missing, format=form or "csv", typed=typed)
+
+
+def opened_to_answer(
+    data: str, out: str | None, form: str | None, missing: Sequence[str], *, verbatim: bool = True
+) -> "Rows":
+    """Open rows that are to be written again with answers.
+
+    Cells of text files that go to a text file stay as they are written there, and so does text that stands for a
+    missing cell. In other formats cells have types, which are found first.
+    """
+    given = None if data != STANDARD and is_data(data) else form
+    text = _is_delimited(data, given) and output_format(out, form) in ("csv", "tsv")
+    return opened([data], given, () if text and verbatim else missing, typed=not text)
+
+
+def _is_delimited(data: str, given: str | None) -> bool:
+    told = _TELLING.search(data)
+    name = given or (told.group(1) if told else "csv" if data == STANDARD else "")
+    return name.lower().split(".")[0] in ("csv", "tsv", "tab")
+
+
+def output_format(out: str | None, form: str | None) -> str:
+    """Return the format to write: what the file's name tells, or the one given."""
+    from likely.writing import format_of
+
+    plain = form.split(".")[0] if form else None
+    if out is None or out == STANDARD:
+        return format_of(STANDARD, plain or "csv")
+    return format_of(out, None if is_data(out) else plain)
+
+
+def written(tables: "Iterable[pa.Table]", out: str | None, form: str | None) -> int:
+    """Write rows to a file, or to standard output, and return how many they were."""
+    from likely.writing import write_rows
+
+    name = output_format(out, form)
+    if out is not None and out != STANDARD:
+        return write_rows(tables, out, name)
+    count = write_rows(tables, sys.stdout.buffer, name)
+    sys.stdout.buffer.flush()
+    return count
+
+
+def check_place(out: str | None) -> None:
+    """Raise at once if a file cannot be written where it is to be: work may take long."""
+    if out is None or out == STANDARD:
+        return
+    folder = Path(out).parent
+    if not folder.is_dir():
+        raise ValueError(
+            f"expected a folder to write {out!r} in, got {str(folder)!r}, which is not there: make it first"
+        )
+    if os.path.isdir(out):
+        raise ValueError(f"expected the name of a file to write, got the folder {out!r}")
+
+
+@contextmanager
+def progress(rows: "Rows", doing: str) -> Iterator[None]:
+    """Show how far rows have been read, if that takes long and a person looks on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = Event()
+    watcher = Thread(target=_watch, args=(rows, doing, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(rows: "Rows", doing: str, done: Event) -> None:
+    if done.wait(_PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[read]}")]
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None, read="")
+        while not done.wait(0.1):
+            read, total, unit = rows.progress
+            counted = f"{read / 1e6:,.1f} MB" if unit == "bytes" else f"{read:,} {unit}"
+            whole = total is not None and read >= total  # what takes time now is no longer reading
+            bar.update(task, total=None if whole else total, completed=read, read=counted)
