@@ -89,16 +89,14 @@ class Classifier(NaiveBayes):
         self.random_state = random_state
 
     def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
-        return self._chosen(super()._begun(table, assignment), table, assignment)
-
-    def _chosen(self, knowledge: Knowledge, table: Table, assignment: Assignment) -> Knowledge:
-        if not self.calibrate:
-            return knowledge
-        if isinstance(table.cells, SparseRows):
+        if self.calibrate and isinstance(table.cells, SparseRows):
             raise TypeError(
                 "Sparse data was passed for X, but Classifier needs dense data: use X.toarray(), calibrate=False, or "
                 "NaiveBayes for a bag of words"
             )
+        knowledge = super()._begun(table, assignment)
+        if not self.calibrate:
+            return knowledge
         return knowledge.with_selection(select(table, assignment, seed=self.random_state), None)
 
     def _collected(
