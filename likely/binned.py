@@ -11,7 +11,7 @@ from likely.columns import CategoryLevels, check_width, column_values, level_cod
 from likely.statistics import Array
 from likely.table import Table
 
-_BINS = 8
+_BINS = 16
 _LEVELS = 50
 
 

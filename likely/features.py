@@ -101,7 +101,7 @@ class CategoryFeature:
 
     def fill(self, codes: NDArray[np.intp], out: Array) -> None:
         """Write the features of the levels' places."""
-        np.take(self._table, codes, axis=0, out=out)
+        out[:] = self._table[codes]
 
 
 Feature = NumberFeature | CategoryFeature

@@ -19,9 +19,13 @@ from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block, Table
 
 DIAGONALS = (0.001, 0.03, 0.2, 0.6)
+STRENGTHS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
 # About how many rows settle which pair is best.
 _COMPARED = 10_000
-STRENGTHS = (np.inf, 20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
+# How much rotating, classes × columns³, choosing a strength is worth.
+_ROTATIONS = 3e8
+
+_Pair = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +87,12 @@ class Folds(NamedTuple):
         together = family.collect(Block(encoded, None), cells)
         return tuple(_classes(together, slice(f * k, (f + 1) * k), classes) for f in range(self.number))
 
-    def splits(self, parts: tuple[Statistics, ...]) -> Iterator[tuple[NDArray[np.intp], Statistics, Array]]:
-        """Yield the rows of each fold, the statistics of all others, and log class weights of these."""
+    def splits(
+        self, parts: tuple[Statistics, ...], total: Statistics, number: int
+    ) -> Iterator[tuple[NDArray[np.intp], Statistics, Array]]:
+        """Yield, for so many of the folds, their rows, the statistics of all others, and log class shares of these."""
         codes, weights = self.assignment.codes, self.assignment.weights
-        total = sum_of(parts)
-        for f, part in enumerate(parts):
+        for f, part in enumerate(parts[:number]):
             rows = np.flatnonzero(self.places == f)
             if len(rows):
                 left = np.where(self.places == f, 0.0, 1.0 if weights is None else weights)
@@ -127,46 +132,56 @@ def choose_levels(encoded: Table, folds: Folds) -> Chosen:
     """Score naive Bayes of levels out of fold: there is nothing to choose."""
     family = LeaveOneOut()
     parts = folds.collected(encoded, family)
+    total = sum_of(parts)
     out = np.empty((encoded.rows, len(folds.assignment.classes)))
-    for rows, others, log_shares in folds.splits(parts):
+    for rows, others, log_shares in folds.splits(parts, total, folds.number):
         out[rows] = log_posteriors(family.solve(others), _taken(encoded, rows), log_shares)
-    return Chosen(family, sum_of(parts), out)
+    return Chosen(family, total, out)
 
 
 def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     """Choose γ and ν of a regularised discriminant by the log-loss out of fold, after a fitted temperature.
 
-    First γ, all classes sharing a covariance; then ν at that γ.
+    First γ, all classes sharing a covariance; then ν at that γ. Both on some of the rows if there are many, and ν on
+    fewer folds if there are many classes and columns.
     """
     parts = folds.collected(encoded, Regularised())
     total = sum_of(parts)
     of_all = variances_of_all(Moments.of(total))
-    splits = [(rows, Moments.of(others), log_shares) for rows, others, log_shares in folds.splits(parts)]
     cells = Block(encoded, None).values()
+    k, d = len(folds.assignment.classes), cells.shape[1]
+    step = max(len(cells) // _COMPARED, 1)
+    few = int(np.clip(_ROTATIONS // (k * d**3), 1, folds.number))
 
-    def scored(diagonals: tuple[float, ...], strengths: tuple[float, ...]) -> dict[tuple[float, float], Array]:
-        found: dict[tuple[float, float], Array] = {}
-        for rows, moments, log_shares in splits:
-            for *pair, scores in log_densities(moments, cells[rows], diagonals, strengths, of_all):
-                out = found.setdefault((pair[0], pair[1]), np.empty((len(cells), len(log_shares))))
-                out[rows] = _normalised(scores + log_shares, log_shares)
+    def scored(
+        diagonals: tuple[float, ...], strengths: tuple[float, ...], step: int, number: int
+    ) -> dict[_Pair, Array]:
+        """Return the log posteriors under each pair; NaN in rows that were left out."""
+        found = {(g, v): np.full((len(cells), k), np.nan) for g in diagonals for v in strengths}
+        for rows, others, log_shares in folds.splits(parts, total, number):
+            some = rows[::step]
+            for g, v, scores in log_densities(Moments.of(others), cells[some], diagonals, strengths, of_all):
+                found[g, v][some] = _normalised(scores + log_shares, log_shares)
         return found
 
-    found = scored(DIAGONALS, STRENGTHS[:1])
-    best = _best(found, folds)
-    found = {best: found[best], **scored((best[0],), STRENGTHS[1:])}
-    best = _best(found, folds)
+    found = scored(DIAGONALS, (np.inf,), step, folds.number)
+    linear = _best(found, folds.assignment)
+    found = {linear: found[linear], **scored(linear[:1], STRENGTHS, step, few)}
+    best = _best(found, folds.assignment)
+    if np.isnan(found[best][:, 0]).any():
+        found = scored(best[:1], best[1:], 1, folds.number)
     return Chosen(Regularised(*best), total, found[best])
 
 
 Chooser = Callable[[Table, Folds], Chosen]
 
 
-def _best(found: dict[tuple[float, float], Array], folds: Folds) -> tuple[float, float]:
-    _, codes, weights = folds.assignment
-    some = slice(None, None, 1 + len(codes) // _COMPARED)
-    codes, weights = codes[some], None if weights is None else weights[some]
-    losses = {pair: log_loss(scores[some], codes, weights) for pair, scores in found.items()}
+def _best(found: dict[_Pair, Array], assignment: Assignment) -> _Pair:
+    """Return the pair of least loss, on rows that all of them have scores of."""
+    _, codes, weights = assignment
+    rows = np.flatnonzero(np.all([np.isfinite(scores[:, 0]) for scores in found.values()], axis=0))
+    codes, weights = codes[rows], None if weights is None else weights[rows]
+    losses = {pair: log_loss(scores[rows], codes, weights) for pair, scores in found.items()}
     return min(losses, key=lambda pair: losses[pair])
 
 

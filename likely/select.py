@@ -24,6 +24,8 @@ from likely.statistics import Array, Assignment, JointStatistics, Labels, class_
 from likely.table import Block, Table
 
 _FOLDS = 5
+# With few rows more folds are affordable, and what is fitted without one is more like what is fitted on all.
+_FEW_ROWS, _MORE_FOLDS = 1000, 10
 SAMPLE = 50_000
 """The most rows that a choice is made on."""
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
@@ -186,7 +188,7 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     if table.rows > SAMPLE:
         rows = np.sort(generator.choice(table.rows, SAMPLE, replace=False))
         sample, known = _rows(table, assignment, rows)
-    folds = Folds.dealt(known, _FOLDS, generator)
+    folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
     members, blocks, scores = [], [], []
     for encoding, choose in _candidates(sample, len(assignment.classes)):
         chosen = choose(encoding.encoded(sample), folds)

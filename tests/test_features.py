@@ -133,7 +133,7 @@ def test_the_rarest_levels_make_way() -> None:
 def test_bins_hold_equally_many_and_heavy_values_their_own() -> None:
     x = np.arange(800.0)
     codes = Bins.fitted(Table(x[:, None])).encoded(Table(x[:, None])).cells[:, 0]
-    assert np.bincount(codes.astype(int)).tolist() == [100] * 8
+    assert np.bincount(codes.astype(int)).tolist() == [50] * 16
     x[:300] = -1.0
     codes = Bins.fitted(Table(x[:, None])).encoded(Table(x[:, None])).cells[:, 0].astype(int)
     assert np.bincount(codes)[0] == 300

@@ -12,7 +12,7 @@ from filebytes import apart, whole
 from safetensors.numpy import load, save
 
 import likely
-from likely import GaussianDiscriminant, GaussianPrior, NaiveBayes
+from likely import Classifier, GaussianDiscriminant, GaussianPrior, NaiveBayes
 from likely.sklearn import CategoricalNB, ComplementNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 RNG = np.random.default_rng(7)
@@ -20,12 +20,19 @@ CELLS = RNG.poisson(3.0, size=(40, 3)) + 1.0
 LABELS = np.array(["a", "b", "c"])[np.arange(40) % 3]
 COLOURS = [[("red", "blue", "green")[int(x) % 3], x % 4] for x in CELLS[:, 0]]
 HOLES = np.where(RNG.random(CELLS.shape) < 0.1, np.nan, CELLS)
+RECORDS = [
+    {"colour": colour, "mass": float(row[0]), "count": int(row[1]), "yes": bool(row[2] > 3)}
+    for (colour, _), row in zip(COLOURS, CELLS, strict=True)
+]
 
 MODELS = [
     (NaiveBayes(), HOLES),
     (NaiveBayes(["gamma", "categorical", "log-normal"], priors={"a": 0.2, "b": 0.3, "c": 0.5}), HOLES),
     (NaiveBayes({0: "multinomial", 1: "exponential", 2: "poisson"}, smoothing=np.array([0.5])), HOLES),
     (NaiveBayes("bernoulli", smoothing=0.0), (CELLS > 3) * 1.0),
+    (NaiveBayes(), RECORDS),
+    (Classifier(), HOLES),
+    (Classifier(), RECORDS),
     (GaussianDiscriminant(), HOLES),
     (GaussianDiscriminant(shrinkage="ledoit-wolf", tied=0.5), CELLS),
     (GaussianDiscriminant("diagonal", pseudo_rows=GaussianPrior([0.0] * 3, [1.0] * 3, 2.0)), HOLES),

@@ -19,7 +19,7 @@ from likely.reading import Rows
 from likely.schema import Schema
 from likely.select import SAMPLE, Selection, same_members, select
 from likely.statistics import Array, Assignment, JointStatistics, Labels
-from likely.table import Table
+from likely.table import SparseRows, Table
 
 
 class Classifier(NaiveBayes):
@@ -96,9 +96,12 @@ class Classifier(NaiveBayes):
         return self._known().selection
 
     def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
-        return self._chosen(super()._begun(table, assignment), table, assignment)
-
-    def _chosen(self, knowledge: Knowledge, table: Table, assignment: Assignment) -> Knowledge:
+        if self.calibrate and isinstance(table.cells, SparseRows):
+            raise TypeError(
+                "Sparse data was passed for X, but Classifier needs dense data: use X.toarray(), calibrate=False, or "
+                "NaiveBayes for a bag of words"
+            )
+        knowledge = super()._begun(table, assignment)
         if not self.calibrate:
             return knowledge
         return knowledge.with_selection(select(table, assignment, seed=self.random_state), None)
@@ -219,6 +222,11 @@ class Classifier(NaiveBayes):
         base, cells = known.selection.log_odds(table, one, other)
         base = base + _prior_shift(known)[one] - _prior_shift(known)[other]
         return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.sparse and not self.calibrate
+        return tags
 
 
 def _log_posterior(known: Knowledge, table: Table) -> Array:

@@ -26,6 +26,8 @@ def is_typed(data: Any) -> bool:
     >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
     (True, True, False)
     """
+    if hasattr(data, "tocsr") or isinstance(data, Table):
+        return False
     if isinstance(data, str | os.PathLike | Mapping | Rows):
         return True
     if isinstance(data, np.ndarray):

@@ -49,7 +49,7 @@ class GaussianPrior:
             covariance = np.broadcast_to(covariance, (d, d))
             np.linalg.cholesky(covariance)
             fits = np.isfinite(mean).all() and np.array_equal(covariance, covariance.T) and 0 < self.rows < np.inf
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             fits = False
         if not fits:
             raise ValueError(

@@ -96,18 +96,21 @@ def log_densities(
     are rotated once for all of them.
     """
     moments = known(moments)
-    middle = moments.pooled.mean[0]
-    finite = np.array([strength for strength in strengths if np.isfinite(strength)])
-    rows = rows - middle
-    means = moments.mean - middle
-    n, d = moments.n[:, 0], rows.shape[1]
+    finite = np.array([strength for strength in strengths if np.isfinite(strength)])[:, None]
+    n, means, d = moments.n[:, 0], moments.mean, rows.shape[1]
     for diagonal in diagonals:
         lower = np.linalg.cholesky(shared_covariance(moments, diagonal, of_all))
         whitener = np.linalg.inv(lower).T
         if len(finite) < len(strengths):
             centres = means @ whitener
-            linear = rows @ (whitener @ centres.T) - 0.5 * (centres**2).sum(axis=1)
-            yield diagonal, np.inf, linear
+            # About their middle, centres are near each other and their squares lose no digits.
+            middle = centres.mean(axis=0)
+            centres -= middle
+            yield (
+                diagonal,
+                np.inf,
+                rows @ (whitener @ centres.T) - (0.5 * centres**2 + middle * centres).sum(axis=1),
+            )
         if len(finite) == 0:
             continue
         scores = np.empty((len(finite), len(rows), len(means)))
@@ -117,7 +120,7 @@ def log_densities(
             squares = rows @ axes
             squares -= means[k] @ axes
             np.square(squares, out=squares)
-            spread = (np.maximum(values, 0.0) + finite[:, None] * d) / (n[k] + finite[:, None] * d)
+            spread = (np.maximum(values, 0.0) + finite * d) / (n[k] + finite * d)
             scores[:, :, k] = -0.5 * (squares @ (1 / spread).T + np.log(spread).sum(axis=1)).T
-        for strength, score in zip(finite.tolist(), scores, strict=True):
+        for strength, score in zip(finite[:, 0].tolist(), scores, strict=True):
             yield diagonal, strength, score

@@ -103,9 +103,8 @@ def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = 
 
     if isinstance(missing, str):
         missing = (missing,)
-    for word in missing:
-        if not isinstance(word, str):
-            raise TypeError(f"expected text that stands for a missing cell, got {word!r} in missing")
+    if not isinstance(missing, Collection) or not all(isinstance(word, str) for word in missing):
+        raise ValueError(f"expected text that stands for a missing cell, or several in a list, got missing={missing!r}")
     if isinstance(data, Rows):
         return data.also_missing(missing)
     return Rows(source_of(data, tuple(missing), format, typed), missing)

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
@@ -35,27 +36,22 @@ class Delimited(NamedTuple):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, all cells as text without spaces around it, the empty ones missing."""
         stream = self.open()
-        head = stream.read(_HEAD)
+        try:
+            head = stream.read(_HEAD)
+        except OSError as error:
+            self._refuse(str(error), "")
         separator, width = self._sniff(head)
         names = [str(j) for j in range(width)]
-        ragged: list[Any] = []
-
-        def refuse(row: Any) -> str:
-            ragged.append(row)
-            return "error"
-
         try:
             reader = pa.csv.open_csv(
                 pa.PythonFile(Bytes(head, stream), "r"),
                 pa.csv.ReadOptions(block_size=BATCH, column_names=names, use_threads=True),
-                pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse),
+                pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
             )
             yield from self._cleaned(reader)
         except (pa.ArrowException, OSError) as error:
-            if ragged:
-                self._refuse_ragged(ragged[0], separator)
-            self._refuse(error)
+            self._refuse(" ".join(str(error).split()), separator)
 
     def _cleaned(self, reader: Any) -> Iterator[pa.RecordBatch]:
         words = pa.array(["", *self.missing], pa.string())
@@ -101,20 +97,17 @@ class Delimited(NamedTuple):
         best = max(first, key=lambda separator: first[separator])
         return best, first[best]
 
-    def _refuse_ragged(self, row: Any, separator: str) -> NoReturn:
-        where = f"row {row.number}" if row.number is not None else "a row"
-        if self.again:
-            line = _line_of(self.open(), separator, row.expected_columns)
-            where = where if line is None else f"line {line}"
-        raise ValueError(
-            f"expected {row.expected_columns} cells in each row of {self.label}, got {row.actual_columns} in {where}: "
-            "put quotes around cells that hold the separator, and check that none is left open"
-        ) from None
-
-    def _refuse(self, error: Exception) -> NoReturn:
-        said = " ".join(str(error).split())
-        if "UTF8" in said and self.again:
-            byte = _first_foreign_byte(self.open())
+    def _refuse(self, said: str, separator: str) -> NoReturn:
+        if ragged := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", said):
+            row, expected, got = ragged.groups()
+            line = _line_of(self.open(), separator, int(expected)) if self.again else None
+            where = f"line {line}" if line else f"row {row}" if row else "a row"
+            raise ValueError(
+                f"expected {expected} cells in each row of {self.label}, got {got} in {where}: put quotes around cells "
+                "that hold the separator, and check that none is left open"
+            ) from None
+        if "UTF8" in said:
+            byte = _first_foreign_byte(self.open()) if self.again else None
             place = "" if byte is None else f" at byte {byte}"
             raise ValueError(
                 f"expected text in UTF-8 in {self.label}, got another encoding{place}: save the file as UTF-8"

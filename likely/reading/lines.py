@@ -24,24 +24,28 @@ class JsonLines(NamedTuple):
         """Return all rows; a batch has the columns and types that its own rows have."""
         stream = self.open()
         text: set[str] = set()  # columns of text that looks like dates, which is decided elsewhere
-        first = 1
+        first, empty = 1, True
         for block in self._blocks(stream):
             if block.strip():
                 batch = self._fast(block, text)
                 if batch is None:
                     batch = self._slow(block, first)
                 if batch.num_rows:
+                    empty = False
                     yield without_words(batch, self.missing)
             first += block.count(b"\n")
+        if empty:
+            raise ValueError(f"expected an object in each line of {self.label}, got an empty file")
 
     def _blocks(self, stream: Any) -> Iterator[bytes]:
         """Return whole lines, some megabytes at a time."""
-        rest = stream.read(3).removeprefix(b"\xef\xbb\xbf")
+        rest, first = b"", True
         while True:
             try:
                 part = stream.read(BATCH)
             except OSError as error:
                 raise ValueError(f"expected JSON lines in {self.label}, got a broken file: {error}") from None
+            part, first = part.removeprefix(b"\xef\xbb\xbf") if first else part, False
             if not part:
                 yield rest
                 return
@@ -62,12 +66,13 @@ class JsonLines(NamedTuple):
         for _ in range(2):
             explicit = pa.schema([(name, pa.string()) for name in sorted(text)])
             try:
+                block.decode("utf-8")  # which Arrow does not check
                 table = pa.json.read_json(
                     pa.BufferReader(block),
                     pa.json.ReadOptions(block_size=len(block) + 1, use_threads=False),
                     pa.json.ParseOptions(explicit_schema=explicit if text else None),
                 )
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, UnicodeDecodeError, OSError):
                 return None
             dates = {field.name for field in table.schema if pa.types.is_timestamp(field.type)}
             if not dates:

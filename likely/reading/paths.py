@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -103,13 +104,6 @@ def _format_of(path: str) -> Format:
             f"expected a file whose name ends with its format, got {path!r}: say format=, one of {_EXPECTED}"
         )
     return found
-
-
-class Handle(NamedTuple):
-    """A file as bytes: what is read from it, and how far in the file that is."""
-
-    read: Callable[..., bytes]
-    tell: Callable[[], int]
 
 
 class Files(Source):
@@ -288,11 +282,14 @@ def path_source(paths: list[str], missing: tuple[str, ...], format_name: str | N
     if len(kinds) > 1 and set(kinds) != {"csv", "tsv"}:
         raise ValueError(f"expected files of one format, got {' and '.join(kinds)}: read them one by one")
     if len(files) == 1 and not stat.S_ISREG(os.stat(files[0].path).st_mode):
-        return stream_source(open(files[0].path, "rb"), files[0].label, missing, files[0].format, typed)
-    source = Files(files, missing)
-    if not source.text or not typed:
+        stream = open(files[0].path, "rb")  # noqa: SIM115, lives as long as the source
+        source = stream_source(stream, files[0].label, missing, files[0].format, typed)
+        weakref.finalize(source, stream.close)
         return source
-    return Settled(source, Joined() if kinds == ["jsonl"] else Written())
+    rows = Files(files, missing)
+    if not rows.text or not typed:
+        return rows
+    return Settled(rows, Joined() if kinds == ["jsonl"] else Written())
 
 
 def stream_source(stream: Any, label: str, missing: tuple[str, ...], given: Format, typed: bool) -> Source:

@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -120,10 +121,11 @@ class Once(Source):
     """A stream that can be read once. What was read is kept, on disk if it is much, and so can be read again."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema | None = None) -> None:
-        self._live = batches
+        self._live = (piece for batch in batches for piece in pieces(batch))
         self._schema = schema
         self._places: list[tuple[int, int]] = []
         self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115, lives as long as the source
+        weakref.finalize(self, self._file.close)
 
     @property
     def schema(self) -> pa.Schema:
