@@ -6,10 +6,39 @@
 ['a']
 """
 
-from likely.estimators import Classifier, Evaluation, Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
-from likely.families import GaussianPrior
-from likely.loading import load
-from likely.native import get_threads, set_threads
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from likely.estimators import Classifier, Evaluation, Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
+    from likely.families import GaussianPrior
+    from likely.loading import load
+    from likely.native import get_threads, set_threads
+else:
+    # What is asked for is imported then, so that starting is fast.
+    _HOMES = {
+        **dict.fromkeys(
+            ["Classifier", "Evaluation", "Explanation", "GaussianDiscriminant", "NaiveBayes", "NotFittedError"],
+            "likely.estimators",
+        ),
+        "GaussianPrior": "likely.families",
+        "load": "likely.loading",
+        "get_threads": "likely.native",
+        "set_threads": "likely.native",
+    }
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name in _HOMES:
+            value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return value
+        if name in ("estimators", "families"):
+            return import_module(f"likely.{name}")
+        raise AttributeError(f"module 'likely' has no attribute {name!r}")
+
+    def __dir__():
+        return sorted({*globals(), *__all__, "estimators", "families"})
+
 
 __version__ = "0.1.0"
 

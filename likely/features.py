@@ -21,6 +21,8 @@ _LEVELS = 50
 _WIDEST = 1000
 # Ranks are kept this far from 0 and 1, where a Gaussian has its infinities.
 _TAIL = 0.001
+# About so many features are written at a time.
+_TILE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,13 +154,22 @@ class Features:
         """Return the features, rows × width."""
         check_width(table, len(self.columns))
         out = np.empty((table.rows, self.width))
-        for j, (column, first) in enumerate(zip(self.columns, self.starts.tolist(), strict=False)):
-            if column.width:
-                part = out[:, first : first + column.width]
-                if isinstance(column, CategoryFeature):
-                    column.fill(level_codes(table, j, column.levels), part)
-                else:
-                    column.fill(column_values(table, j, numbers=True), part)
+        filled: list[tuple[Any, Any, slice]] = [
+            (
+                column,
+                level_codes(table, j, column.levels)
+                if isinstance(column, CategoryFeature)
+                else column_values(table, j, numbers=True),
+                slice(self.starts[j], self.starts[j + 1]),
+            )
+            for j, column in enumerate(self.columns)
+            if column.width
+        ]
+        step = max(_TILE // max(self.width, 1), 1)
+        for first in range(0, table.rows, step):  # so that the columns of some rows are written while these are near
+            rows = slice(first, first + step)
+            for column, cells, place in filled:
+                column.fill(cells[rows], out[rows, place])
         return out
 
     def by_column(self, parts: Array) -> Array:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -175,7 +174,7 @@ def _array(name: str, described: Mapping[str, Any]) -> NDArray[Any]:
 
 def _replace(path: Path, content: bytes) -> None:
     """Put content in the place of a file, all of it or nothing."""
-    beside = path.parent / f".{secrets.token_hex(8)}.tmp"
+    beside = path.parent / f".{os.urandom(8).hex()}.tmp"
     try:
         # With the permissions that the user's umask leaves, as of any new file.
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +56,7 @@ def _opened(to: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
         yield to
         return
     path = Path(os.path.realpath(to))
-    beside = path.parent / f".{secrets.token_hex(8)}.tmp"
+    beside = path.parent / f".{os.urandom(8).hex()}.tmp"
     try:
         with open(beside, "xb") as stream:
             yield stream

@@ -1,6 +1,8 @@
 """The command line."""
 
-from typing import Annotated
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
 
@@ -87,8 +89,20 @@ def run(arguments: list[str] | None = None) -> int:
     return said.code if isinstance(said.code, int) else 0
 
 
+class _WithoutPandas:
+    """Lets nothing find pandas: Arrow would import all of it, if it is there, only to see that it is not used."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """Refuse the one name, and leave others to those who find them."""
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not used on the command line", name=name)
+
+
 def main() -> None:
-    """Run the command that was typed."""
+    """Run the command that was typed, in a process of its own."""
+    sys.meta_path.insert(0, _WithoutPandas())
+    # Matrices are small here: threads of the linear algebra would wait for each other. The core has its own.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     finished(run())
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet
 
 from likely.reading.arrays import check_names, plain_batch, recast, wider
 from likely.reading.delimited import Delimited
@@ -224,7 +223,9 @@ class _OneSentence:
 
 
 def _parquet(file: File) -> Any:
-    return pa.parquet.ParquetFile(file.path, memory_map=False, buffer_size=1 << 20, pre_buffer=False)
+    from pyarrow.parquet import ParquetFile  # which takes a while, and CSV does without
+
+    return ParquetFile(file.path, memory_map=False, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _arrow(file: File) -> Any:
