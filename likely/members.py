@@ -85,6 +85,8 @@ class Folds(NamedTuple):
         k = len(classes)
         cells = Assignment(np.arange(self.number * k), (self.places * k + codes).astype(np.int32), weights)
         together = family.collect(Block(encoded, None), cells)
+        if together.origin is not None:  # one origin for all, so that adding them is adding their sums
+            together = together.rebased(np.zeros_like(together.origin))
         return tuple(_classes(together, slice(f * k, (f + 1) * k), classes) for f in range(self.number))
 
     def splits(

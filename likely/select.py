@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely.binned import Bins
 from likely.calibration import Calibration
+from likely.families import Density
 from likely.features import Features
 from likely.members import (
     Chooser,
@@ -26,8 +27,9 @@ from likely.table import Block, Table
 _FOLDS = 5
 # With few rows more folds are affordable, and what is fitted without one is more like what is fitted on all.
 _FEW_ROWS, _MORE_FOLDS = 1000, 10
-# The most rows that a choice is made on.
+# The most rows, and encoded cells, that a choice is made on.
 _MOST_ROWS = 50_000
+_MOST_CELLS = 30_000_000
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
 _MOST_SUMS = 40_000_000
 # Rows are encoded for about this many cells at a time.
@@ -79,7 +81,7 @@ class Selection:
         for first, tile in self._tiles(table):
             scores = [
                 log_posteriors(density, member.encoding.encoded(tile), np.log(shares))
-                for member, density in zip(self.members, self._densities, strict=True)
+                for member, density in zip(self.members, self.densities, strict=True)
             ]
             out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares)
         return out
@@ -137,7 +139,8 @@ class Selection:
         return cls(tuple(members), statistics, calibration, calibrated)
 
     @cached_property
-    def _densities(self) -> tuple[Any, ...]:
+    def densities(self) -> tuple[Density, ...]:
+        """The density of every member's encoded columns, in every class."""
         blocks = zip(self.members, self.statistics.blocks, strict=True)
         return tuple(member.family.solve(block) for member, block in blocks)
 
@@ -173,13 +176,13 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     if table.rows == 0:
         raise ValueError("expected at least one row to learn from, got none")
     generator = np.random.default_rng(seed)
-    sample, known = table, assignment
-    if table.rows > _MOST_ROWS:
-        rows = np.sort(generator.choice(table.rows, _MOST_ROWS, replace=False))
-        sample, known = _rows(table, assignment, rows)
+    sample, known = _sampled(table, assignment, _MOST_ROWS, generator)
+    candidates = _candidates(sample, len(assignment.classes))
+    widest = max(encoding.width for encoding, _ in candidates)
+    sample, known = _sampled(sample, known, max(_MOST_CELLS // widest, _FEW_ROWS), generator)
     folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
     members, blocks, scores = [], [], []
-    for encoding, choose in _candidates(sample, len(assignment.classes)):
+    for encoding, choose in candidates:
         chosen = choose(encoding.encoded(sample), folds)
         members.append(Member(encoding, chosen.family))
         blocks.append(chosen.statistics)
@@ -192,16 +195,24 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     return selection
 
 
-def _candidates(table: Table, classes: int) -> Iterator[tuple[Features | Bins, Chooser]]:
+def _candidates(table: Table, classes: int) -> list[tuple[Features | Bins, Chooser]]:
+    """Return the encodings, and how to choose a family for each."""
+    candidates: list[tuple[Features | Bins, Chooser]] = [(Bins.fitted(table), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
     features = Features.fitted(table, widest)
     if 0 < features.width <= widest:
-        yield features, choose_discriminant
-    yield Bins.fitted(table), choose_levels
+        candidates.insert(0, (features, choose_discriminant))
+    return candidates
 
 
-def _rows(table: Table, assignment: Assignment, rows: NDArray[np.int64]) -> tuple[Table, Assignment]:
+def _sampled(
+    table: Table, assignment: Assignment, most: int, generator: np.random.Generator
+) -> tuple[Table, Assignment]:
+    """Return at most so many of the rows."""
+    if table.rows <= most:
+        return table, assignment
     classes, codes, weights = assignment
+    rows = np.sort(generator.choice(table.rows, most, replace=False))
     part = replace(table, cells=Block(table, None).dense()[rows])
     return part, Assignment(classes, codes[rows], None if weights is None else weights[rows])
 

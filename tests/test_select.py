@@ -136,6 +136,20 @@ def test_many_rows_are_chosen_on_a_sample_and_all_collected(monkeypatch: pytest.
     fine(selection, table)
 
 
+def test_wide_tables_are_chosen_on_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selecting, "_MOST_CELLS", 0)
+    monkeypatch.setattr(selecting, "_FEW_ROWS", 100)
+    assert select(*mixed()).calibration.rows == 100
+
+
+def test_rows_without_weight_do_not_count() -> None:
+    table, assignment = mixed()
+    weights = np.ones(240)
+    weights[assignment.codes == 2] = 0.0
+    p = fine(select(table, assignment._replace(weights=weights)), table)
+    assert p[:, 2].max() < 0.05
+
+
 def test_order_of_names_does_not_matter() -> None:
     table, assignment = mixed()
     cells = table.cells.copy()
