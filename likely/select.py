@@ -22,6 +22,7 @@ from likely.members import (
     log_posteriors,
 )
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
+from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 
 _FOLDS = 5
@@ -126,17 +127,19 @@ class Selection:
 
     @classmethod
     def from_description(
-        cls,
-        described: dict[str, Any],
-        name: str,
-        arrays: dict[str, NDArray[Any]],
-        statistics: JointStatistics,
-        calibrated: Labels,
+        cls, described: Any, name: str, arrays: Arrays, statistics: JointStatistics, calibrated: Labels
     ) -> Self:
-        """Return the selection that ``described`` has written."""
-        members = (Member.from_description(m, f"{name}.{i}", arrays) for i, m in enumerate(described["members"]))
-        calibration = Calibration.from_description(described["calibration"], f"{name}.calibration", arrays)
-        return cls(tuple(members), statistics, calibration, calibrated)
+        """Return the selection that ``described`` has written, or raise ValueError if it is none.
+
+        The statistics are taken as they are: one block for each member, as wide as its encoding.
+        """
+        listed = stored_value(described, "members", list)
+        members = tuple(Member.from_description(member, f"{name}.{i}", arrays) for i, member in enumerate(listed))
+        calibration = Calibration.from_description(described.get("calibration"), f"{name}.calibration", arrays)
+        sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
+        if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
+            raise ValueError("expected a weight and statistics of each member and a bias of each class, got others")
+        return cls(members, statistics, calibration, calibrated)
 
     @cached_property
     def densities(self) -> tuple[Density, ...]:
