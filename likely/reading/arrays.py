@@ -144,13 +144,13 @@ def from_values(values: Iterable[Any], where: str) -> Any:
     >>> from_values([1, "a", None, 2.0, float("nan")], "column 'x'").to_pylist()
     ['1', 'a', None, '2', None]
     """
-    values = values if isinstance(values, Sequence | np.ndarray) else list(values)
+    values = values if hasattr(values, "__len__") else list(values)
     try:
         return plain(pa.array(values, from_pandas=True))
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass
     kept = [None if _is_missing(value) else value for value in values]
-    if all(isinstance(value, int | float | np.number | None) for value in kept):  # too large for an integer
+    if all(isinstance(v, int | float | np.number | None) and not isinstance(v, bool) for v in kept):  # huge integers
         return pa.array([None if value is None else float(value) for value in kept], pa.float64())
     return pa.array([None if value is None else _value_text(value, where) for value in kept], pa.string())
 
