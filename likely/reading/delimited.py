@@ -55,7 +55,6 @@ class Delimited(NamedTuple):
 
     def _cleaned(self, reader: Any) -> Iterator[pa.RecordBatch]:
         words = pa.array(["", *self.missing], pa.string())
-        null = pa.scalar(None, pa.string())
         schema = None
         for batch in reader:
             columns = [pc.utf8_trim_whitespace(column) for column in batch.columns]
@@ -64,7 +63,7 @@ class Delimited(NamedTuple):
                     continue
                 schema = pa.schema([(name, pa.string()) for name in self._names([c[0].as_py() for c in columns])])
                 columns = [column.slice(1) for column in columns]
-            columns = [pc.if_else(pc.is_in(column, value_set=words), null, column) for column in columns]
+            columns = [_emptied(column, words) for column in columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _names(self, names: list[str]) -> list[str]:
@@ -138,6 +137,12 @@ class Bytes(io.RawIOBase):
             part = self._rest.read(len(buffer)) or b""
         buffer[: len(part)] = part
         return len(part)
+
+
+def _emptied(column: Any, words: Any) -> Any:
+    """Return a column in which some words are missing."""
+    found = pc.is_in(column, value_set=words)
+    return pc.if_else(found, pa.scalar(None, column.type), column) if pc.any(found).as_py() else column
 
 
 def _is_number(text: str) -> bool:
