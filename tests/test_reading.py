@@ -339,7 +339,7 @@ def test_other_types_are_made_plain():
             "decimal": pa.array([1, None]).cast(pa.decimal128(30, 2)),
             "half": pa.array(np.array([1.5, 2], dtype=np.float16)),
             "day": pa.array([0, None]).cast(pa.int32()).cast(pa.date32()).cast(pa.date64()),
-            "view": pa.array(["x", None]).cast(pa.string_view()),
+            "view": pa.array(["x", None], pa.string_view()),
             "runs": pa.RunEndEncodedArray.from_arrays([2], ["x"]),
         }
     )
