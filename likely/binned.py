@@ -1,6 +1,6 @@
 """Columns cut into levels: numbers into bins of equally many rows, categories as they are, and missing as a level."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
 from likely.statistics import Array
+from likely.stored import Arrays, rising_array, stored_value
 from likely.table import Table
 
 _BINS = 16
-_LEVELS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Bins:
         for j in range(table.columns.width):
             cells = column_values(table, j)
             if j in table.categories:
-                columns.append(CategoryBins(seen_levels(cells, table.categories[j], _LEVELS)[0]))
+                columns.append(CategoryBins(seen_levels(cells, table.categories[j])[0]))
             else:
                 columns.append(NumberBins.fitted(cells, bins))
         return cls(tuple(columns))
@@ -137,15 +137,13 @@ class Bins:
         return described
 
     @classmethod
-    def from_description(
-        cls, described: Sequence[Mapping[str, Any]], name: str, arrays: Mapping[str, NDArray[Any]]
-    ) -> "Bins":
-        """Return the levels that ``described`` has written."""
+    def from_description(cls, described: Sequence[Any], name: str, arrays: Arrays) -> "Bins":
+        """Return the levels that ``described`` has written, or raise ValueError if it is none."""
         columns: list[ColumnBins] = []
         for j, column in enumerate(described):
-            missing = bool(column["missing"])
             if "levels" in column:
-                columns.append(CategoryBins(CategoryLevels(tuple(column["levels"]), missing)))
+                columns.append(CategoryBins(CategoryLevels.from_description(column)))
             else:
-                columns.append(NumberBins(arrays[f"{name}.{j}.edges"], missing))
+                edges = rising_array(arrays, f"{name}.{j}.edges")
+                columns.append(NumberBins(edges, stored_value(column, "missing", bool)))
         return cls(tuple(columns))

@@ -1,6 +1,6 @@
 """Honest probabilities: how much each member's log posterior counts, and a bias of each class, by least log-loss."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likely.native import posterior_in_place
 from likely.statistics import Array
+from likely.stored import Arrays, stored_array, stored_value
 
 LEAST = -60.0
 """Log posteriors are not taken to be lower than this."""
@@ -79,11 +80,13 @@ class Calibration:
         return {"rows": self.rows}
 
     @classmethod
-    def from_description(
-        cls, described: Mapping[str, Any], name: str, arrays: Mapping[str, NDArray[Any]]
-    ) -> "Calibration":
-        """Return the calibration that ``described`` has written."""
-        return cls(arrays[f"{name}.weights"], arrays[f"{name}.bias"], float(described["rows"]))
+    def from_description(cls, described: Any, name: str, arrays: Arrays) -> "Calibration":
+        """Return the calibration that ``described`` has written, or raise ValueError if it is none."""
+        weights, bias = (stored_array(arrays, f"{name}.{part}") for part in ("weights", "bias"))
+        rows: float = stored_value(described, "rows", float)
+        if (weights < 0).any() or not 0 <= rows < np.inf:
+            raise ValueError("expected weights of members and a number of rows that are not negative, got others")
+        return cls(weights, bias, rows)
 
 
 def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) -> float:

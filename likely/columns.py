@@ -7,7 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.statistics import Array
+from likely.stored import stored_value
 from likely.table import Block, Table
+
+MOST_LEVELS = 50
+"""How many levels of a column have a name; rarer ones say nothing."""
 
 
 class CategoryLevels(NamedTuple):
@@ -15,6 +19,14 @@ class CategoryLevels(NamedTuple):
 
     names: tuple[str, ...]
     missing: bool
+
+    @classmethod
+    def from_description(cls, described: Any) -> "CategoryLevels":
+        """Return the levels that a description lists."""
+        names, missing = stored_value(described, "levels", list), stored_value(described, "missing", bool)
+        if len(names) > MOST_LEVELS or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"expected at most {MOST_LEVELS} levels, texts that differ from each other, got others")
+        return cls(tuple(names), missing)
 
 
 def check_width(table: Table, width: int) -> None:
@@ -33,16 +45,16 @@ def column_values(table: Table, j: int, *, numbers: bool = False) -> Array:
     return cells
 
 
-def seen_levels(cells: Array, names: Sequence[Any] | NDArray[Any], most: int) -> tuple[CategoryLevels, Array]:
+def seen_levels(cells: Array, names: Sequence[Any] | NDArray[Any]) -> tuple[CategoryLevels, Array]:
     """Return the most frequent levels of a column, and how many rows have each; missing cells are one if there are any.
 
-    >>> seen_levels(np.array([0.0, 1.0, 1.0, np.nan]), ["no", "yes"], 50)
+    >>> seen_levels(np.array([0.0, 1.0, 1.0, np.nan]), ["no", "yes"])
     (CategoryLevels(names=('yes', 'no'), missing=True), array([2., 1., 1.]))
     """
     there = cells[~np.isnan(cells)].astype(np.intp)
     counts = np.bincount(there, minlength=len(names))
     texts = [str(name) for name in np.asarray(names).tolist()]
-    kept = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-counts[code], texts[code]))[:most]
+    kept = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-counts[code], texts[code]))[:MOST_LEVELS]
     missing = len(cells) - len(there)
     levels = CategoryLevels(tuple(texts[code] for code in kept), missing > 0)
     return levels, np.array([*counts[kept], *([missing] if missing else [])], dtype=np.float64)

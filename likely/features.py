@@ -3,7 +3,7 @@
 The map looks at no label, so it may be fitted once, before rows are dealt out to folds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
 from likely.statistics import Array
+from likely.stored import Arrays, rising_array, stored_array, stored_share
 from likely.table import Table
 
 _KNOTS = 1000
-_LEVELS = 50
 _WIDEST = 1000
 # Ranks are kept this far from 0 and 1, where a Gaussian has its infinities.
 _TAIL = 0.001
@@ -135,7 +135,7 @@ class Features:
         for j in range(table.columns.width):
             cells = column_values(table, j)
             if j in table.categories:
-                columns.append(_category_feature(cells, table.categories[j], _LEVELS))
+                columns.append(_category_feature(cells, table.categories[j]))
             else:
                 columns.append(NumberFeature.fitted(cells))
         return cls(_at_most(columns, widest))
@@ -196,18 +196,20 @@ class Features:
         return described
 
     @classmethod
-    def from_description(
-        cls, described: Sequence[Mapping[str, Any]], name: str, arrays: Mapping[str, NDArray[Any]]
-    ) -> "Features":
-        """Return the map that ``described`` has written."""
+    def from_description(cls, described: Sequence[Any], name: str, arrays: Arrays) -> "Features":
+        """Return the map that ``described`` has written, or raise ValueError if it is none."""
         columns: list[Feature] = []
         for j, column in enumerate(described):
             if "levels" in column:
-                levels = CategoryLevels(tuple(column["levels"]), bool(column["missing"]))
-                columns.append(CategoryFeature(levels, arrays[f"{name}.{j}.shares"]))
+                levels = CategoryLevels.from_description(column)
+                shares = stored_array(arrays, f"{name}.{j}.shares", len(levels.names) + levels.missing)
+                if (shares < 0).any() or shares.sum() > 1 + 1e-9:
+                    raise ValueError(f"expected shares of at most 1 together in the array '{name}.{j}.shares'")
+                columns.append(CategoryFeature(levels, shares))
             else:
-                curve = arrays[f"{name}.{j}.knots"], arrays[f"{name}.{j}.heights"]
-                columns.append(NumberFeature(*curve, float(column["absent"])))
+                knots = rising_array(arrays, f"{name}.{j}.knots")
+                heights = stored_array(arrays, f"{name}.{j}.heights", len(knots))
+                columns.append(NumberFeature(knots, heights, stored_share(column, "absent")))
         return cls(tuple(columns))
 
 
@@ -246,8 +248,8 @@ def gaussian_quantiles(shares: Array) -> Array:
     return np.array([*map(NormalDist().inv_cdf, shares.tolist())])
 
 
-def _category_feature(cells: Array, names: NDArray[Any], most: int) -> CategoryFeature:
-    levels, counts = seen_levels(cells, names, most)
+def _category_feature(cells: Array, names: NDArray[Any]) -> CategoryFeature:
+    levels, counts = seen_levels(cells, names)
     return CategoryFeature(levels, counts / max(len(cells), 1))
 
 

@@ -1,4 +1,8 @@
-"""Members of a selection: a label-free encoding of the table, and a family for what it gives. Scored out of fold."""
+"""Members of a selection: a label-free encoding of the table, and a family for what it gives. Scored out of fold.
+
+One more kind of member takes an encoding, a family, and a chooser: from encoded rows and their folds to what is chosen,
+with the statistics of all rows and the log posteriors out of fold.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,6 +20,7 @@ from likely.families.regularised import Regularised, log_densities, variances_of
 from likely.features import Features
 from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 
 DIAGONALS = (0.001, 0.03, 0.2, 0.6)
@@ -43,17 +48,29 @@ class Member:
         """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
         columns = self.encoding.described(name, arrays)
         if isinstance(self.family, Regularised):
-            arrays[f"{name}.family"] = np.array([self.family.diagonal, self.family.strength])
-            return {"kind": "discriminant", "columns": columns}
+            # JSON knows no infinity, which a strength may be.
+            strength = self.family.strength if np.isfinite(self.family.strength) else None
+            return {
+                "kind": "discriminant",
+                "columns": columns,
+                "diagonal": self.family.diagonal,
+                "strength": strength,
+            }
         return {"kind": "levels", "columns": columns}
 
     @classmethod
-    def from_description(cls, described: dict[str, Any], name: str, arrays: dict[str, NDArray[Any]]) -> "Member":
-        """Return the member that ``described`` has written."""
-        if described["kind"] == "discriminant":
-            family = Regularised(*arrays[f"{name}.family"].tolist())
-            return cls(Features.from_description(described["columns"], name, arrays), family)
-        return cls(Bins.from_description(described["columns"], name, arrays), LeaveOneOut())
+    def from_description(cls, described: Any, name: str, arrays: Arrays) -> "Member":
+        """Return the member that ``described`` has written, or raise ValueError if it is none."""
+        kind, columns = stored_value(described, "kind", str), stored_value(described, "columns", list)
+        if not all(isinstance(column, dict) for column in columns):
+            raise ValueError("expected a description of every column, got something else")
+        if kind == "levels":
+            return cls(Bins.from_description(columns, name, arrays), LeaveOneOut())
+        if kind != "discriminant":
+            raise ValueError(f"expected a member of the kind 'discriminant' or 'levels', got {kind[:80]!r}")
+        strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
+        family = Regularised(stored_value(described, "diagonal", float), strength)
+        return cls(Features.from_description(columns, name, arrays), family)
 
 
 class Folds(NamedTuple):
@@ -85,6 +102,8 @@ class Folds(NamedTuple):
         k = len(classes)
         cells = Assignment(np.arange(self.number * k), (self.places * k + codes).astype(np.int32), weights)
         together = family.collect(Block(encoded, None), cells)
+        if together.origin is not None:  # one origin for all, so that adding them is adding their sums
+            together = together.rebased(np.zeros_like(together.origin))
         return tuple(_classes(together, slice(f * k, (f + 1) * k), classes) for f in range(self.number))
 
     def splits(

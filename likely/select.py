@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely.binned import Bins
 from likely.calibration import Calibration
+from likely.families import Density
 from likely.features import Features
 from likely.members import (
     Chooser,
@@ -21,6 +22,7 @@ from likely.members import (
     log_posteriors,
 )
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
+from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 
 _FOLDS = 5
@@ -28,6 +30,7 @@ _FOLDS = 5
 _FEW_ROWS, _MORE_FOLDS = 1000, 10
 SAMPLE = 50_000
 """The most rows that a choice is made on."""
+_MOST_CELLS = 30_000_000  # and encoded cells
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
 _MOST_SUMS = 40_000_000
 # Rows are encoded for about this many cells at a time.
@@ -79,7 +82,7 @@ class Selection:
         for first, tile in self._tiles(table):
             scores = [
                 log_posteriors(density, member.encoding.encoded(tile), np.log(shares))
-                for member, density in zip(self.members, self._densities, strict=True)
+                for member, density in zip(self.members, self.densities, strict=True)
             ]
             out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares)
         return out
@@ -89,7 +92,7 @@ class Selection:
         bias = self._calibration.bias + self._calibration.weights.sum() * np.log(self.shares)
         base = bias[one] - bias[other]
         cells = np.zeros((table.rows, table.columns.width))
-        for member, density, weight in zip(self.members, self._densities, self._calibration.weights, strict=True):
+        for member, density, weight in zip(self.members, self.densities, self._calibration.weights, strict=True):
             odds, rest = density.log_odds(Block(member.encoding.encoded(table), None), one, other)
             base = base + weight * rest
             cells += weight * member.encoding.by_column(odds)
@@ -135,20 +138,23 @@ class Selection:
 
     @classmethod
     def from_description(
-        cls,
-        described: dict[str, Any],
-        name: str,
-        arrays: dict[str, NDArray[Any]],
-        statistics: JointStatistics,
-        calibrated: Labels,
+        cls, described: Any, name: str, arrays: Arrays, statistics: JointStatistics, calibrated: Labels
     ) -> Self:
-        """Return the selection that ``described`` has written."""
-        members = (Member.from_description(m, f"{name}.{i}", arrays) for i, m in enumerate(described["members"]))
-        calibration = Calibration.from_description(described["calibration"], f"{name}.calibration", arrays)
-        return cls(tuple(members), statistics, calibration, calibrated)
+        """Return the selection that ``described`` has written, or raise ValueError if it is none.
+
+        The statistics are taken as they are: one block for each member, as wide as its encoding.
+        """
+        listed = stored_value(described, "members", list)
+        members = tuple(Member.from_description(member, f"{name}.{i}", arrays) for i, member in enumerate(listed))
+        calibration = Calibration.from_description(described.get("calibration"), f"{name}.calibration", arrays)
+        sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
+        if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
+            raise ValueError("expected a weight and statistics of each member and a bias of each class, got others")
+        return cls(members, statistics, calibration, calibrated)
 
     @cached_property
-    def _densities(self) -> tuple[Any, ...]:
+    def densities(self) -> tuple[Density, ...]:
+        """The density of every member's encoded columns, in every class."""
         blocks = zip(self.members, self.statistics.blocks, strict=True)
         return tuple(member.family.solve(block) for member, block in blocks)
 
@@ -184,13 +190,13 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     if table.rows == 0:
         raise ValueError("expected at least one row to learn from, got none")
     generator = np.random.default_rng(seed)
-    sample, known = table, assignment
-    if table.rows > SAMPLE:
-        rows = np.sort(generator.choice(table.rows, SAMPLE, replace=False))
-        sample, known = _rows(table, assignment, rows)
+    sample, known = _sampled(table, assignment, SAMPLE, generator)
+    candidates = _candidates(sample, len(assignment.classes))
+    widest = max(encoding.width for encoding, _ in candidates)
+    sample, known = _sampled(sample, known, max(_MOST_CELLS // widest, _FEW_ROWS), generator)
     folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
     members, blocks, scores = [], [], []
-    for encoding, choose in _candidates(sample, len(assignment.classes)):
+    for encoding, choose in candidates:
         chosen = choose(encoding.encoded(sample), folds)
         members.append(Member(encoding, chosen.family))
         blocks.append(chosen.statistics)
@@ -203,16 +209,24 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     return selection
 
 
-def _candidates(table: Table, classes: int) -> Iterator[tuple[Features | Bins, Chooser]]:
+def _candidates(table: Table, classes: int) -> list[tuple[Features | Bins, Chooser]]:
+    """Return the encodings, and how to choose a family for each."""
+    candidates: list[tuple[Features | Bins, Chooser]] = [(Bins.fitted(table), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
     features = Features.fitted(table, widest)
     if 0 < features.width <= widest:
-        yield features, choose_discriminant
-    yield Bins.fitted(table), choose_levels
+        candidates.insert(0, (features, choose_discriminant))
+    return candidates
 
 
-def _rows(table: Table, assignment: Assignment, rows: NDArray[np.int64]) -> tuple[Table, Assignment]:
+def _sampled(
+    table: Table, assignment: Assignment, most: int, generator: np.random.Generator
+) -> tuple[Table, Assignment]:
+    """Return at most so many of the rows."""
+    if table.rows <= most:
+        return table, assignment
     classes, codes, weights = assignment
+    rows = np.sort(generator.choice(table.rows, most, replace=False))
     part = replace(table, cells=Block(table, None).dense()[rows])
     return part, Assignment(classes, codes[rows], None if weights is None else weights[rows])
 

@@ -146,7 +146,7 @@ class Statistics:
     def rebased(self, origin: Array) -> "Statistics":
         """Return the same sums about another origin."""
         whole = self.restored()
-        if whole.origin is None or whole.origin is origin:
+        if whole.origin is None or _same(whole.origin, origin):
             return whole
         sums = dict(whole.sums)
         d = np.nan_to_num(whole.origin - origin)

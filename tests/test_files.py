@@ -53,7 +53,7 @@ def assert_same_statistics(one, two):
     assert type(one) is type(two)
     mine, theirs = one._knowledge, two._knowledge
     assert mine.columns == theirs.columns
-    assert [(type(family), columns) for family, columns in mine.parts] == [(type(f), c) for f, c in theirs.parts]
+    assert [(type(p.family), p.columns) for p in mine.parts] == [(type(p.family), p.columns) for p in theirs.parts]
     for a, b in zip(
         (mine.statistics.weights, *mine.statistics.blocks),
         (theirs.statistics.weights, *theirs.statistics.blocks),

@@ -339,7 +339,7 @@ def test_other_types_are_made_plain():
             "decimal": pa.array([1, None]).cast(pa.decimal128(30, 2)),
             "half": pa.array(np.array([1.5, 2], dtype=np.float16)),
             "day": pa.array([0, None]).cast(pa.int32()).cast(pa.date32()).cast(pa.date64()),
-            "view": pa.array(["x", None]).cast(pa.string_view()),
+            "view": pa.array(["x", None], pa.string_view()),
             "runs": pa.RunEndEncodedArray.from_arrays([2], ["x"]),
         }
     )
@@ -434,7 +434,7 @@ def test_what_is_no_table_is_refused(tmp_path):
     assert_refused(lambda: open_rows(io.BytesIO(CSV)), "format=")
     assert_refused(lambda: open_rows(io.BytesIO(CSV), format="xlsx"), "'xlsx'")
     assert_refused(lambda: open_rows(RECORDS, format="csv"), "'csv'")
-    assert_refused(lambda: open_rows(RECORDS, missing=[3]), "missing", kind=TypeError)
+    assert_refused(lambda: open_rows(RECORDS, missing=[3]), "missing")
     assert_refused(lambda: open_rows(written(tmp_path, "a.xlsx", b"")), "a.xlsx", "format=")
     assert_refused(lambda: open_rows(str(tmp_path / "*.csv")), "*.csv", kind=FileNotFoundError)
     assert_refused(lambda: open_rows(tmp_path / "none.csv"), "none.csv", kind=FileNotFoundError)
@@ -452,7 +452,7 @@ def test_a_file_with_wildcards_in_its_name_is_that_file(tmp_path):
 
 def test_a_bomb_is_read_in_a_stream(tmp_path):
     line = b"1," + b"0" * 997 + b"\n"
-    path = written(tmp_path, "a.csv.gz", gzip.compress(b"a,b\n" + line * 100_000))
+    path = written(tmp_path, "a.csv.gz", gzip.compress(b"a,b\n") + gzip.compress(line * 20_000) * 20)
     assert path.stat().st_size < 1_000_000
     before = pa.total_allocated_bytes()
     tracemalloc.start()
@@ -462,9 +462,9 @@ def test_a_bomb_is_read_in_a_stream(tmp_path):
         most = max(most, pa.total_allocated_bytes() - before)
     python = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert rows == 100_000
-    assert most < 90_000_000
-    assert python < 60_000_000
+    assert rows == 400_000
+    assert most < 120_000_000
+    assert python < 120_000_000
 
 
 def test_import_of_likely_leaves_arrow_out():

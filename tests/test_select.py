@@ -1,5 +1,6 @@
 """Members chosen out of fold: the same as refits, additive, and at home with every degenerate table."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -128,12 +129,26 @@ def test_tiles_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_rows_are_chosen_on_a_sample_and_all_collected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selecting, "_MOST_ROWS", 100)
+    monkeypatch.setattr(selecting, "SAMPLE", 100)
     table, assignment = mixed()
     selection = select(table, assignment)
     assert selection.calibration.rows == 100
     assert selection.statistics.weights.sums["weight"].sum() == 240
     fine(selection, table)
+
+
+def test_wide_tables_are_chosen_on_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selecting, "_MOST_CELLS", 0)
+    monkeypatch.setattr(selecting, "_FEW_ROWS", 100)
+    assert select(*mixed()).calibration.rows == 100
+
+
+def test_rows_without_weight_do_not_count() -> None:
+    table, assignment = mixed()
+    weights = np.ones(240)
+    weights[assignment.codes == 2] = 0.0
+    p = fine(select(table, assignment._replace(weights=weights)), table)
+    assert p[:, 2].max() < 0.05
 
 
 def test_order_of_names_does_not_matter() -> None:
@@ -155,9 +170,44 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 def test_description_gives_it_back() -> None:
     table, assignment = mixed()
     selection, arrays = select(table, assignment), {}
-    described = selection.described("s", arrays)
+    described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
     again = Selection.from_description(described, "s", arrays, selection.statistics, selection.calibrated)
     np.testing.assert_array_equal(again.log_posterior(table), selection.log_posterior(table))
+
+
+BROKEN_JSON = [
+    lambda saved: saved.pop("members"),
+    lambda saved: saved["members"].pop(),
+    lambda saved: saved.pop("calibration"),
+    lambda saved: saved["calibration"].update(rows=-1.0),
+    lambda saved: saved["members"][0].update(kind="other"),
+    lambda saved: saved["members"][0].update(diagonal=2.0),
+    lambda saved: saved["members"][0].update(strength="much"),
+    lambda saved: saved["members"][0]["columns"].__setitem__(0, 5),
+    lambda saved: saved["members"][0]["columns"][0].update(absent=1.0),
+    lambda saved: saved["members"][1]["columns"][0].pop("missing"),
+    lambda saved: saved["members"][1]["columns"][3].update(levels=["a", "a"]),
+    lambda saved: saved["members"][1]["columns"][3].update(levels=[1]),
+    lambda saved: saved["members"][1]["columns"][3].update(levels=[str(i) for i in range(1000)]),
+]
+BROKEN_ARRAYS = [
+    lambda arrays: arrays.pop("s.0.0.knots"),
+    lambda arrays: arrays.update({"s.0.0.knots": arrays["s.0.0.knots"][::-1]}),
+    lambda arrays: arrays.update({"s.0.0.heights": arrays["s.0.0.heights"][1:]}),
+    lambda arrays: arrays.update({"s.0.3.shares": arrays["s.0.3.shares"] + 1}),
+    lambda arrays: arrays.update({"s.1.0.edges": np.array([np.nan])}),
+    lambda arrays: arrays.update({"s.calibration.bias": np.zeros(2)}),
+    lambda arrays: arrays.update({"s.calibration.weights": np.array([-1.0, 1.0])}),
+]
+
+
+@pytest.mark.parametrize(("part", "breaking"), [*((0, b) for b in BROKEN_JSON), *((1, b) for b in BROKEN_ARRAYS)])
+def test_broken_descriptions_are_refused(part: int, breaking: Any) -> None:
+    selection, arrays = select(*mixed()), {}
+    described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
+    breaking((described, arrays)[part])
+    with pytest.raises(ValueError, match="expected"):
+        Selection.from_description(described, "s", arrays, selection.statistics, selection.calibrated)
 
 
 def test_a_weight_of_1_is_a_row() -> None:

@@ -172,7 +172,7 @@ def test_nullable_frames_hold_missing_cells():
 
 def test_nullable_integers_and_booleans_are_numbers():
     frame = pd.DataFrame({"n": pd.array([1, 2, None, 4], dtype="Int64"), "b": pd.array([True, None, False, True])})
-    model = NaiveBayes({"b": "bernoulli"}).fit(frame, [0, 0, 1, 1])
+    model = NaiveBayes({"n": "gaussian"}).fit(frame, [0, 0, 1, 1])
     assert model.joint_.densities[0].mean.ravel().tolist() == [1.5, 4.0]
     np.testing.assert_allclose(model.joint_.densities[1].shares, [[1 / 3, 2 / 3], [2 / 4, 2 / 4]])
 

@@ -17,6 +17,9 @@ from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
+# A direction in which correlated columns vary less is one in which they do not: what is left is rounding.
+_COLLINEAR = 1e-12
+
 
 @dataclass(frozen=True)
 class Regularised(Family):
@@ -87,6 +90,19 @@ def shared_covariance(moments: Moments, diagonal: float, of_all: Array) -> Array
     return np.asarray(shared)
 
 
+def _whiteners(moments: Moments, diagonals: tuple[float, ...], of_all: Array) -> Iterator[Array]:
+    """Yield W with WWᵀ the inverse of Σ_γ, for each γ.
+
+    Correlations shrink to 0 and variances stay, so all have the eigenvectors of one correlation matrix.
+    """
+    covariance = shared_covariance(moments, 0.0, of_all)
+    deviations = np.sqrt(np.diagonal(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(deviations, deviations))
+    vectors /= deviations[:, None]
+    for diagonal in diagonals:
+        yield vectors / np.sqrt(np.maximum((1 - diagonal) * values + diagonal, _COLLINEAR))
+
+
 def log_densities(
     moments: Moments, rows: Array, diagonals: tuple[float, ...], strengths: tuple[float, ...], of_all: Array
 ) -> Iterator[tuple[float, float, Array]]:
@@ -98,9 +114,7 @@ def log_densities(
     moments = known(moments)
     finite = np.array([strength for strength in strengths if np.isfinite(strength)])[:, None]
     n, means, d = moments.n[:, 0], moments.mean, rows.shape[1]
-    for diagonal in diagonals:
-        lower = np.linalg.cholesky(shared_covariance(moments, diagonal, of_all))
-        whitener = np.linalg.inv(lower).T
+    for diagonal, whitener in zip(diagonals, _whiteners(moments, diagonals, of_all), strict=True):
         if len(finite) < len(strengths):
             centres = means @ whitener
             # About their middle, centres are near each other and their squares lose no digits.

@@ -42,7 +42,10 @@ def plain(array: Any) -> Any:
     if types.is_date64(kind):
         return array.cast(pa.date32())
     if str(kind) == "string_view":
-        return array.cast(pa.large_string())
+        try:
+            return array.cast(pa.large_string())
+        except pa.ArrowNotImplementedError:  # before Arrow 18
+            return pa.array(array.to_pylist(), pa.large_string())
     if str(kind).startswith("run_end_encoded"):
         return plain(pc.run_end_decode(array))
     return array
@@ -120,22 +123,25 @@ def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBat
     """Return a batch in which text that stands for a missing cell is missing."""
     if not words:
         return batch
-    values = pa.array(list(words), pa.string())
     columns = list(batch.columns)
     for j, column in enumerate(columns):
         if is_text(column.type):
-            columns[j] = _cleared(column, values)
+            columns[j] = emptied(column, words)
         elif pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
-            indices, gone = column.indices, pc.is_in(column.dictionary, value_set=values.cast(column.type.value_type))
+            indices, gone = column.indices, pc.is_null(emptied(column.dictionary, words))
             hidden = pc.take(gone, indices)
             kept = pc.if_else(hidden, pa.scalar(None, indices.type), indices)
             columns[j] = pa.DictionaryArray.from_arrays(kept, column.dictionary)
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _cleared(column: Any, words: Any) -> Any:
-    found = pc.is_in(pc.utf8_trim_whitespace(column), value_set=words.cast(column.type))
-    return pc.if_else(found, pa.scalar(None, column.type), column)
+def emptied(column: Any, words: Collection[str]) -> Any:
+    """Return a column of text in which some words, with or without spaces around them, are missing."""
+    found = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(list(words), column.type))
+    if not pc.any(found).as_py():
+        return column
+    # if_else would do, but Arrow 16 takes wrong text with it from a part of a column.
+    return pc.replace_with_mask(column, found, pa.scalar(None, column.type))
 
 
 def from_values(values: Iterable[Any], where: str) -> Any:
@@ -144,13 +150,13 @@ def from_values(values: Iterable[Any], where: str) -> Any:
     >>> from_values([1, "a", None, 2.0, float("nan")], "column 'x'").to_pylist()
     ['1', 'a', None, '2', None]
     """
-    values = values if isinstance(values, Sequence | np.ndarray) else list(values)
+    values = values if hasattr(values, "__len__") else list(values)
     try:
         return plain(pa.array(values, from_pandas=True))
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass
     kept = [None if _is_missing(value) else value for value in values]
-    if all(isinstance(value, int | float | np.number | None) for value in kept):  # too large for an integer
+    if all(isinstance(v, int | float | np.number | None) and not isinstance(v, bool) for v in kept):  # huge integers
         return pa.array([None if value is None else float(value) for value in kept], pa.float64())
     return pa.array([None if value is None else _value_text(value, where) for value in kept], pa.string())
 

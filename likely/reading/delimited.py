@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from likely.reading.arrays import check_names
+from likely.reading.arrays import check_names, emptied
 from likely.reading.sources import BATCH
 
 _SEPARATORS = ",;\t|"
@@ -54,17 +54,17 @@ class Delimited(NamedTuple):
             self._refuse(" ".join(str(error).split()), separator)
 
     def _cleaned(self, reader: Any) -> Iterator[pa.RecordBatch]:
-        words = pa.array(["", *self.missing], pa.string())
-        null = pa.scalar(None, pa.string())
-        schema = None
+        words = ("", *self.missing)
+        schema, first = None, 0
         for batch in reader:
             columns = [pc.utf8_trim_whitespace(column) for column in batch.columns]
             if schema is None:
                 if batch.num_rows == 0:
                     continue
                 schema = pa.schema([(name, pa.string()) for name in self._names([c[0].as_py() for c in columns])])
-                columns = [column.slice(1) for column in columns]
-            columns = [pc.if_else(pc.is_in(column, value_set=words), null, column) for column in columns]
+                first = 1
+            columns = [emptied(column, words).slice(first) for column in columns]
+            first = 0
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _names(self, names: list[str]) -> list[str]:

@@ -133,6 +133,7 @@ def _columns(data: Mapping[Any, Any]) -> Source:
             raise TypeError(f"expected text as names of columns, got {name!r}")
         if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
             raise TypeError(f"expected a list or an array in column {name!r}, got {type(values).__name__}")
+        values = values.to_arrow() if hasattr(values, "to_arrow") else values
         is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
         columns[name] = values if is_arrow else from_values(values, f"column {name!r}")
     lengths = {name: len(column) for name, column in columns.items()}

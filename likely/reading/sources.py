@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from likely.reading.arrays import UNNAMED, plain_batch
 
-BATCH = 8 << 20
+BATCH = 4 << 20
 """About so many bytes are in a batch."""
 KEPT = 64 << 20
 """So many bytes at most are kept in memory to save a second reading."""

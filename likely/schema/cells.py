@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likely.reading.arrays import is_text, plain, text_of
+from likely.reading.arrays import emptied, is_text, plain, text_of
 from likely.statistics import Labels
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ def _decoded(cells: Any) -> Any:
 
 
 def _cast_text(cells: Any, kind: pa.DataType, expected: str, name: str, start: int) -> Any:
-    text = pc.utf8_trim_whitespace(cells)
-    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+    text = emptied(pc.utf8_trim_whitespace(cells), [""])
     try:
         text.slice(0, 64).cast(kind)
         return text.cast(kind)
@@ -182,8 +181,7 @@ def _yes_or_no(cells: Any, name: str, start: int) -> Any:
     cells = _decoded(cells)
     if pa.types.is_boolean(cells.type):
         return cells
-    text = pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells)))
-    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+    text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""])
     yes = pc.is_in(text, value_set=pa.array(_YES, text.type))
     unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(_NO, text.type)))))
     row = pc.index(unknown, True).as_py()
