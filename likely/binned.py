@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
-from likely.statistics import Array
+from likely.statistics import Array, distinct
 from likely.stored import Arrays, rising_array, stored_value
 from likely.table import Table
 
@@ -44,7 +44,7 @@ class NumberBins:
             # The nearer side of the value that a quantile falls on.
             nearer = after - (2 * wanted < last[after - 1] * 2 - counts[after - 1])
             heavy = np.flatnonzero(counts > last[-1] / bins)
-            ends = np.unique(np.concatenate([nearer, heavy, heavy + 1]))
+            ends = distinct(np.concatenate([nearer, heavy, heavy + 1]))
             ends = ends[(ends > 0) & (ends < len(values))]
         low, high = values[ends - 1], values[ends]
         edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))

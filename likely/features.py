@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
-from likely.statistics import Array
+from likely.statistics import Array, distinct
 from likely.stored import Arrays, rising_array, stored_array, stored_share
 from likely.table import Table
 
@@ -228,7 +228,7 @@ def _rank_curve(cells: Array) -> tuple[Array, Array]:
     ranks = np.clip((last - 0.5 * counts) / last[-1], _TAIL, 1 - _TAIL)
     if len(values) > _KNOTS:
         wanted = np.linspace(0, last[-1] - 1, _KNOTS).astype(np.int64)
-        kept = np.unique(np.searchsorted(last, wanted, side="right"))
+        kept = distinct(np.searchsorted(last, wanted, side="right"))
         counts = np.diff(last[kept], prepend=0)
         values, ranks = values[kept], ranks[kept]
     heights = gaussian_quantiles(ranks)

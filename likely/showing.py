@@ -30,7 +30,7 @@ def shown(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return "missing"
     if isinstance(value, float | np.floating):
-        return f"{value:.0f}" if abs(value) >= 1000 and abs(value) < 1e9 else f"{value:.4g}"
+        return f"{value:.0f}" if 1000 <= abs(float(value)) < 1e9 else f"{value:.4g}"
     return str(value)
 
 
@@ -98,7 +98,9 @@ def rows_table(rows: "list[dict[str, Any]]") -> Table:
     """Return some rows as a table."""
     names = list(rows[0]) if rows else []
     right = tuple(name for name in names if any(isinstance(row[name], int | float) for row in rows))
-    table = plain_table(*names, right=right)
+    table = plain_table()
+    for name in names:  # as words, which may stand below each other
+        table.add_column(Text(name.replace("_", " ")), justify="right" if name in right else "left")
     for row in rows:
         table.add_row(*(Text(shown(row[name]), style="dim" if shown(row[name]) == "missing" else "") for name in names))
     return table

@@ -307,6 +307,16 @@ def _rebase_products(sums: dict[str, Array], d: Array) -> None:
     sums["product"] = q + ds + np.swapaxes(ds, 1, 2) + n * dd
 
 
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct values, sorted.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    # Asked for nothing but values, NumPy would import its masked arrays first.
+    return np.unique(values, return_counts=True)[0]
+
+
 def _same(one: Labels, two: Labels) -> bool:
     return one is two or np.array_equal(one, two)
 
@@ -320,7 +330,7 @@ def _union(one: Labels, two: Labels) -> Labels:
     try:
         if text[0] != text[1] and "O" not in (one.dtype.kind, two.dtype.kind):
             raise TypeError
-        return np.unique(np.concatenate([one, two]))
+        return distinct(np.concatenate([one, two]))
     except TypeError:
         examples = (labels[0].item() if isinstance(labels[0], np.generic) else labels[0] for labels in (one, two))
         raise ValueError(

@@ -38,9 +38,9 @@ def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[byt
     >>> write_rows([pa.table({"a": [1, None], "b": ["x", "y"]})], out, "csv")
     2
     >>> print(out.getvalue().decode(), end="")
-    "a","b"
-    1,"x"
-    ,"y"
+    a,b
+    1,x
+    ,y
     """
     rows = 0
     with _opened(to) as stream, _Writer(stream, form) as writer:
@@ -78,7 +78,7 @@ class _Writer:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if self.writer is not None and (kind is None or self.form in ("csv", "tsv")):
+        if self.writer is not None and kind is None:
             self.writer.close()
 
     def write(self, table: "pa.Table") -> None:
@@ -100,7 +100,63 @@ class _Writer:
             import pyarrow as pa
 
             return pa.ipc.new_file(self.stream, schema)
-        from pyarrow.csv import CSVWriter, WriteOptions
+        return _DelimitedWriter(self.stream, schema.names, "\t" if self.form == "tsv" else ",")
 
-        delimiter = "\t" if self.form == "tsv" else ","
-        return CSVWriter(self.stream, schema, write_options=WriteOptions(delimiter=delimiter))
+
+class _DelimitedWriter:
+    """Writes CSV and TSV with quotes only around cells that need them: Arrow's writer puts them around all text."""
+
+    def __init__(self, stream: IO[bytes], names: list[str], separator: str):
+        self.stream, self.separator = stream, separator
+        self._needs = f'[{separator}"\r\n]'
+        self.write_lines([[name] for name in names])
+
+    def write_table(self, table: "pa.Table") -> None:
+        """Write more rows."""
+        for batch in table.to_batches():
+            self.write_lines([_text(column) for column in batch.columns])
+
+    def write_lines(self, columns: list[Any]) -> None:
+        """Write columns of text, a line for each row."""
+        import pyarrow as pa
+
+        cells = [self._quoted(pa.array(c, pa.string()) if isinstance(c, list) else c, len(columns)) for c in columns]
+        lines = pa.compute.binary_join_element_wise(*cells, self.separator) if cells else pa.array([], pa.string())
+        if len(lines):
+            self.stream.write("\n".join([*lines.to_pylist(), ""]).encode())
+
+    def _quoted(self, column: Any, width: int) -> Any:
+        import pyarrow.compute as pc
+
+        column = column.fill_null("")
+        quoted = pc.match_substring_regex(column, self._needs)
+        if width == 1:  # an empty line would be no row
+            quoted = pc.or_(quoted, pc.equal(column, ""))
+        if not pc.any(quoted).as_py():
+            return column
+        within = pc.replace_substring(column, '"', '""')
+        return pc.if_else(quoted, pc.binary_join_element_wise('"', within, '"', ""), column)
+
+    def close(self) -> None:
+        """End the file, of which nothing is left to write."""
+
+
+def _text(column: Any) -> Any:
+    """Return a column as text: what has no other form, such as a list, as JSON."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from likely.reading.arrays import plain, text_of
+
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.string()), column.cast(pa.string()))
+    try:
+        return text_of(plain(column))
+    except ValueError:
+        return pa.array(map(_cell_text, column.to_pylist()), pa.string())
+
+
+def _cell_text(cell: Any) -> str | None:
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, default=str, ensure_ascii=False)
+    return None if cell is None else str(cell)

@@ -1,9 +1,7 @@
 """Commands that ask a model about rows: predict and explain."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from likely.cli import options
 from likely.cli.streams import check_place, opened, opened_to_answer, progress, written
@@ -18,13 +16,13 @@ PREDICTION = "prediction"
 
 def predict(
     model: options.Model,
-    data: options.Table,
+    data: options.Rows,
     output: options.Output = None,
     form: options.Format = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities/--no-probabilities", help="The probability of every class.")
+        bool, options.Option("--probabilities/--no-probabilities", "Write the probability of every class.")
     ] = True,
-    only: Annotated[bool, typer.Option("--only", help="Write the answers without the rows.")] = False,
+    only: Annotated[bool, options.Option("--only", "Write the answers without the rows.")] = False,
 ) -> None:
     """Write rows with the likeliest class of each, and the probability of every class."""
     from likely.cli.models import Loaded
@@ -58,10 +56,12 @@ def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iter
 
 def explain(
     model: options.Model,
-    data: options.Table,
-    row: Annotated[list[int], typer.Option("--row", min=1, help="Which row, counted from 1. May be repeated.")] = [1],  # noqa: B006
-    label: Annotated[str | None, typer.Option(help="For which class; by default the likeliest.")] = None,
-    against: Annotated[str | None, typer.Option(help="Against which class; by default the next.")] = None,
+    data: options.Rows,
+    row: Annotated[Sequence[int], options.Option("--row", "Which row, counted from 1. May be repeated.", least=1)] = (
+        1,
+    ),
+    label: Annotated[str | None, options.Option("--label", "For which class; by default the likeliest.")] = None,
+    against: Annotated[str | None, options.Option("--against", "Against which class; by default the next.")] = None,
     form: options.InputFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -91,7 +91,7 @@ def explain(
         console.print("So " + ", ".join(f"{loaded.model.classes_[c]} {100 * shares[i, c]:.1f} %" for c in order))
 
 
-def _some(rows: "Rows", numbers: list[int]) -> Any:
+def _some(rows: "Rows", numbers: Sequence[int]) -> Any:
     """Return some rows, counted from 1, in the order asked for."""
     import pyarrow as pa
 

@@ -5,9 +5,9 @@ import math
 from collections import Counter
 from typing import Any
 
-import typer
-
 _MOST_CLASSES = 8
+# Categories by name are what the user calls categorical.
+_OTHER_NAMES = {"named categories": "categorical"}
 
 
 def described(model: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
     families: dict[int, str] = {}
     for part in model.joint_.parts:
         columns = range(model.n_features_in_) if part.columns is None else part.columns
-        families.update(dict.fromkeys(columns, part.family.name))
+        families.update(dict.fromkeys(columns, _OTHER_NAMES.get(part.family.name, part.family.name)))
     schema = getattr(model, "schema_", None)
     if schema is None:
         names = getattr(model, "feature_names_in_", range(model.n_features_in_))
@@ -81,7 +81,7 @@ def as_text(found: dict[str, Any]) -> str:
 
 def printed_json(found: Any) -> None:
     """Print an object as JSON; what JSON has no number for is null."""
-    typer.echo(json.dumps(_plain(found), ensure_ascii=False, allow_nan=False))
+    print(json.dumps(_plain(found), ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:

@@ -1,9 +1,7 @@
 """Commands that write cells that were not there: impute and sample."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from likely.cli import options
 from likely.cli.streams import check_place, opened_to_answer, progress, written
@@ -20,11 +18,12 @@ _AT_ONCE = 50_000
 
 def impute(
     model: options.Model,
-    data: options.Table,
+    data: options.Rows,
     output: options.Output = None,
     form: options.Format = None,
     how: Annotated[
-        options.How, typer.Option(help="What is expected of a number and the likeliest category; or a draw.")
+        options.How,
+        options.Option("--how", "The mean of a number and the likeliest category; or a draw of all that could be."),
     ] = options.How.MEAN,
     seed: options.DrawSeed = None,
 ) -> None:
@@ -74,11 +73,10 @@ def _types(loaded: "Loaded", schema: "pa.Schema") -> "dict[str, pa.DataType]":
 
 def sample(
     model: options.Model,
-    number: Annotated[int, typer.Option("-n", "--number", min=0, help="How many rows.")] = 10,
+    number: Annotated[int, options.Option("-n --number", "How many rows.", least=0)] = 10,
     given: Annotated[
-        list[str],
-        typer.Option("--given", "-g", metavar="NAME=VALUE", help="A cell that all rows have. May be repeated."),
-    ] = [],  # noqa: B006
+        Sequence[str], options.Option("--given -g", "A cell that all rows have. May be repeated.", "NAME=VALUE")
+    ] = (),
     seed: options.DrawSeed = None,
     output: options.Output = None,
     form: options.Format = None,
@@ -100,7 +98,7 @@ def _drawn(loaded: "Loaded", number: int, given: dict[str, str], seed: int | Non
         yield loaded.drawn(min(_AT_ONCE, number - first), given, generator)
 
 
-def _cells(given: list[str], names: list[str]) -> dict[str, str]:
+def _cells(given: Sequence[str], names: list[str]) -> dict[str, str]:
     """Return cells by column from NAME=VALUE, where a name may have = in it."""
     cells = {}
     for each in given:

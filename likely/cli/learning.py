@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Annotated, Any
 
-import typer
-
 from likely.cli import options
 from likely.cli.streams import check_place, opened, progress
 
@@ -15,9 +13,9 @@ def fit(
     target: options.Target,
     output: options.ModelOutput,
     model: options.ModelKind = options.Kind.CLASSIFIER,
-    column: options.Columns = [],  # noqa: B006, typer copies it
-    ignore: options.Ignored = [],  # noqa: B006
-    missing: options.Missing = [],  # noqa: B006
+    column: options.Columns = (),
+    ignore: options.Ignored = (),
+    missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
     seed: options.Seed = 0,
@@ -37,17 +35,17 @@ def fit(
     if as_json:
         printed_json(found)
     else:
-        typer.echo(as_text(found))
+        print(as_text(found))
 
 
 def evaluate(
     data: options.Data,
     target: options.Target,
-    folds: Annotated[int, typer.Option(help="How many parts the rows are dealt into.")] = 10,
+    folds: Annotated[int, options.Option("--folds", "How many parts the rows are dealt into.", least=2)] = 10,
     model: options.ModelKind = options.Kind.CLASSIFIER,
-    column: options.Columns = [],  # noqa: B006
-    ignore: options.Ignored = [],  # noqa: B006
-    missing: options.Missing = [],  # noqa: B006
+    column: options.Columns = (),
+    ignore: options.Ignored = (),
+    missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
     seed: options.Seed = 0,
@@ -88,7 +86,7 @@ def evaluate(
 
 
 def merge(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Model files.")],
+    models: options.Models,
     output: options.ModelOutput,
     as_json: options.AsJson = False,
 ) -> None:
@@ -104,7 +102,7 @@ def merge(
     if as_json:
         printed_json(found)
     else:
-        typer.echo(as_text(found))
+        print(as_text(found))
 
 
 def _new(kind: options.Kind, columns: dict[str, str], missing: Sequence[str], calibrate: bool, seed: int) -> Any:

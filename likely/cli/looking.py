@@ -1,9 +1,8 @@
 """Commands that show: inspect and demo."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from likely.cli import options
 from likely.cli.streams import is_data, opened, progress
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A model file, or a table: a file, a folder, or -.")],
-    missing: options.Missing = [],  # noqa: B006, typer copies it
+    file: Annotated[str, options.Argument("FILE", "A model file, or a table: a file, a folder, or -.")],
+    missing: options.Missing = (),
     form: options.InputFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -35,7 +34,7 @@ def inspect(
     _show_model(found, Console(highlight=False))
 
 
-def _inspect_table(file: str, form: str | None, missing: list[str], as_json: bool) -> None:
+def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json: bool) -> None:
     from likely.cli.describing import printed_json
     from likely.schema import Schema
 
@@ -43,7 +42,7 @@ def _inspect_table(file: str, form: str | None, missing: list[str], as_json: boo
     with progress(rows, "looking"):
         schema = Schema.infer(rows)
     if not as_json:
-        typer.echo(str(schema))
+        print(str(schema))
         return
     columns = [
         {**column.described(), **({} if column.seen is None else column.seen._asdict())} for column in schema.columns
@@ -79,7 +78,7 @@ def _show_model(found: dict[str, Any], console: "Console") -> None:
     console.print(f"Calibrated on {found['calibration']['rows']:,.6g} rows.")
 
 
-def demo(seed: Annotated[int, typer.Option(min=0, help="Which new birds to draw.")] = 0) -> None:
+def demo(seed: Annotated[int, options.Option("--seed", "Which new birds to draw.", least=0)] = 0) -> None:
     """Fit 344 penguins, missing cells and all; then score, explain, fill a hole, and draw new ones."""
     from rich.console import Console
 

@@ -6,14 +6,9 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-import typer
-
-# Typer raises errors of usage of click's, or of its own copy of click: this is their class in both.
-UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 WRONG, INTERRUPTED = 2, 130
 # The library speaks of its parameters, and the command line has options for them.
 _OPTIONS = (
@@ -26,11 +21,14 @@ _OPTIONS = (
 )
 
 
-@dataclass
+class MisuseError(Exception):
+    """A command line that nobody can read."""
+
+
 class Said:
     """What a command came to."""
 
-    code: Any = 0
+    code = 0
 
 
 @contextmanager
@@ -43,16 +41,13 @@ def explained() -> Iterator[Said]:
         warnings.showwarning = _Notes()
         try:
             yield said
-        except UsageError as error:
-            message = str(getattr(error, "format_message", error.__str__)())
-            said.code = _failed(f"{message.rstrip('.')}. Try 'likely --help'.")
-        except (KeyboardInterrupt, typer.Abort):
+        except KeyboardInterrupt:
             said.code = INTERRUPTED
         except OSError as error:
             said.code = _quiet() if _is_broken_pipe(error) else _failed(_of_file(error))
         except MemoryError:
             said.code = _failed("there is not enough memory for this")
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, MisuseError) as error:
             said.code = _failed(str(error) or type(error).__name__)
         except Exception as error:  # whatever the input, no traceback
             said.code = _failed(f"{type(error).__name__}: {error}")
@@ -68,7 +63,7 @@ class _Notes:
         line = _line(str(message))
         if line not in self._shown:
             self._shown.add(line)
-            typer.echo(f"likely: note: {line}", err=True)
+            print(f"likely: note: {line}", file=sys.stderr)
 
 
 def _line(message: str) -> str:
@@ -79,7 +74,7 @@ def _line(message: str) -> str:
 
 
 def _failed(message: str) -> int:
-    typer.echo(f"likely: {_line(message)}", err=True)
+    print(f"likely: {_line(message)}", file=sys.stderr)
     return WRONG
 
 
@@ -101,9 +96,8 @@ def _quiet() -> int:
 
 
 def finished(code: int) -> NoReturn:
-    """Leave with an exit code."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _quiet()
-    sys.exit(code)
+    """Leave with an exit code, at once: to take apart all that was imported would take as long as to import it."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError, ValueError):
+            stream.flush()
+    os._exit(code)

@@ -69,9 +69,12 @@ class Loaded(NamedTuple):
         """Return new rows with their labels."""
         import pyarrow as pa
 
-        cells = {**given, self.target: self.label(given[self.target])} if self.target in given else given
+        cells: dict[Any, Any] = dict(given)
+        if self.target in given:
+            cells[self.target] = self.label(given[self.target])
         if not hasattr(self.model, "schema_"):
-            cells = {self.schema.names.index(name): float(value) for name, value in given.items()}
+            names = {name: j for j, name in enumerate(self.schema.names)}
+            cells = {names.get(name, name): float(value) for name, value in given.items()}
         x, labels = self.model.sample(number, generator, given=cells)
         if not isinstance(x, pa.Table):
             x = pa.table({name: x[:, j] for j, name in enumerate(self.schema.names)})
@@ -89,11 +92,8 @@ class Loaded(NamedTuple):
         from likely.reading.arrays import text_of
 
         classes = self.model.classes_
-        written = text_of(pa.array(classes)).to_pylist()
-        return {
-            **dict(zip(map(str, classes.tolist()), classes, strict=True)),
-            **dict(zip(written, classes, strict=True)),
-        }
+        written = [*map(str, classes.tolist()), *text_of(pa.array(classes)).to_pylist()]
+        return dict(zip(written, [*classes, *classes], strict=True))
 
 
 def _numbers(model: Any) -> "Schema":

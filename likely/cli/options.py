@@ -1,9 +1,24 @@
-"""Options and arguments that several commands have."""
+"""Options and arguments that several commands have. They are data, read in ``reading`` and shown by ``full``."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-import typer
+
+class Argument(NamedTuple):
+    """A parameter known by its place."""
+
+    metavar: str
+    help: str
+
+
+class Option(NamedTuple):
+    """A parameter known by its flags, separated by spaces; one that is yes or no may have "--this/--not-this"."""
+
+    flags: str
+    help: str
+    metavar: str | None = None
+    least: int | None = None
 
 
 class Kind(StrEnum):
@@ -21,53 +36,49 @@ class How(StrEnum):
 
 
 _FORMATS = "csv, tsv, jsonl, parquet or arrow"
+_OUT = "The file to write; by default standard output."
 
 Data = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA...",
-        help="CSV, TSV, JSON lines, Parquet or Arrow files, a folder, a name with wildcards, or - for standard input.",
+    Sequence[str],
+    Argument(
+        "DATA...",
+        "CSV, TSV, JSON lines, Parquet or Arrow files, a folder, a name with wildcards, or - for standard input.",
     ),
 ]
-Table = Annotated[str, typer.Argument(metavar="DATA", help="A file, a folder, a name with wildcards, or -.")]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, written by likely fit.")]
-Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column that holds the label.")]
-ModelKind = Annotated[Kind, typer.Option("--model", help="Calibrated probabilities, or plain naive Bayes.")]
+Rows = Annotated[str, Argument("DATA", "A file, a folder, a name with wildcards, or - for standard input.")]
+Model = Annotated[str, Argument("MODEL", "A model file, written by likely fit.")]
+Models = Annotated[Sequence[str], Argument("MODEL...", "Model files, written by likely fit.")]
+Target = Annotated[str, Option("--target -t", "The column that holds the label.", "NAME")]
+ModelKind = Annotated[Kind, Option("--model", "Calibrated probabilities, or plain naive Bayes.")]
 Columns = Annotated[
-    list[str],
-    typer.Option(
-        "--column",
-        "-c",
-        metavar="NAME=KIND",
-        help="What a column is: number, integer, boolean, category, date, text or ignore; or its family, such as "
+    Sequence[str],
+    Option(
+        "--column -c",
+        "What a column is: number, integer, boolean, category, date, text or ignore; or its family, such as "
         "log-normal. May be repeated.",
+        "NAME=KIND",
     ),
 ]
-Ignored = Annotated[list[str], typer.Option("--ignore", metavar="NAME", help="Leave a column out. May be repeated.")]
+Ignored = Annotated[Sequence[str], Option("--ignore", "Leave a column out. May be repeated.", "NAME")]
 Missing = Annotated[
-    list[str],
-    typer.Option("--missing", metavar="TEXT", help="Text that stands for a missing cell, as '?'. May be repeated."),
+    Sequence[str], Option("--missing", "Text that stands for a missing cell, as '?'. May be repeated.", "TEXT")
 ]
 InputFormat = Annotated[
-    str | None,
-    typer.Option("--format", "-f", metavar="FORMAT", help=f"{_FORMATS}; by default what the name ends with, else csv."),
+    str | None, Option("--format -f", f"{_FORMATS}; by default what the name ends with, else csv.", "FORMAT")
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help=f"{_FORMATS}, of standard input and output, and of files whose names do not tell. By default csv.",
+    Option(
+        "--format -f",
+        f"{_FORMATS}, of standard input and output, and of files whose names do not tell. By default csv.",
+        "FORMAT",
     ),
 ]
 Calibrate = Annotated[
-    bool, typer.Option("--calibrate/--no-calibrate", help="Calibrate the probabilities of the classifier.")
+    bool, Option("--calibrate/--no-calibrate", "Calibrate the probabilities of the classifier on held-out rows.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="By which rows are dealt into folds.")]
-DrawSeed = Annotated[int | None, typer.Option("--seed", min=0, help="For the same draws again.")]
-Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="OUT", help="The file to write; by default standard output.")
-]
-ModelOutput = Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+Seed = Annotated[int, Option("--seed", "By which rows are dealt into folds.", least=0)]
+DrawSeed = Annotated[int | None, Option("--seed", "For the same draws again.", least=0)]
+Output = Annotated[str | None, Option("--output -o", _OUT, "OUT")]
+ModelOutput = Annotated[str, Option("--output -o", "The model file to write.", "MODEL")]
+AsJson = Annotated[bool, Option("--json", "Print one JSON object, for programs.")]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from likely.families import Family, Gaussian, Numbered, on_one_line
-from likely.statistics import Labels, Statistics
+from likely.statistics import Labels, Statistics, distinct
 
 # Classes × categories of numbered columns, all of which are there once solved, may always be so many, which take half
 # a GB, and otherwise so many times those that have counts.
@@ -17,7 +17,7 @@ def check_classes(labels: Any) -> Labels:
     """Return labels of classes, or raise ValueError if they are none, or not sorted."""
     fits = isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 0
     try:
-        if not fits or not np.array_equal(np.unique(labels), labels):
+        if not fits or not np.array_equal(distinct(labels), labels):
             raise ValueError(f"expected labels of classes, sorted and each once, got {on_one_line(labels)}")
     except TypeError:
         raise ValueError(f"expected labels of one kind, got {on_one_line(labels)}") from None

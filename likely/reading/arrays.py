@@ -135,9 +135,13 @@ def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBat
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def emptied(column: Any, words: Collection[str]) -> Any:
+def emptied(column: Any, words: Collection[str], *, trimmed: bool = False) -> Any:
     """Return a column of text in which some words, with or without spaces around them, are missing."""
-    found = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(list(words), column.type))
+    text = column if trimmed else pc.utf8_trim_whitespace(column)
+    if tuple(words) == ("",):
+        found = pc.equal(pc.binary_length(text), 0)
+    else:
+        found = pc.is_in(text, value_set=pa.array(list(words), column.type))
     if not pc.any(found).as_py():
         return column
     # if_else would do, but Arrow 16 takes wrong text with it from a part of a column.

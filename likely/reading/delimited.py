@@ -63,7 +63,7 @@ class Delimited(NamedTuple):
                     continue
                 schema = pa.schema([(name, pa.string()) for name in self._names([c[0].as_py() for c in columns])])
                 first = 1
-            columns = [emptied(column, words).slice(first) for column in columns]
+            columns = [emptied(column, words, trimmed=True).slice(first) for column in columns]
             first = 0
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 

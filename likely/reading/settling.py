@@ -100,10 +100,12 @@ class Settled(Source):
     @cached_property
     def schema(self) -> pa.Schema:
         """The types of the columns."""
-        types: dict[str, pa.DataType] = {name: pa.null() for name in self._raw.schema.names}
+        types: dict[str, pa.DataType] = {}
+        metadata = None
         held: list[pa.RecordBatch] | None = []
         size, step = 0, 1
         for i, batch in enumerate(self._raw.batches()):
+            metadata = batch.schema.metadata if i == 0 else metadata
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 types[name] = self._reading.fitted(types.get(name, pa.null()), column)
             size += batch.nbytes
@@ -115,7 +117,7 @@ class Settled(Source):
                     del self._sample[1::2]
                     step *= 2
         self._held = held
-        return pa.schema(list(types.items()), metadata=self._raw.schema.metadata)
+        return pa.schema(list(types.items()), metadata=metadata)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""

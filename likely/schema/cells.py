@@ -153,7 +153,7 @@ def _decoded(cells: Any) -> Any:
 
 
 def _cast_text(cells: Any, kind: pa.DataType, expected: str, name: str, start: int) -> Any:
-    text = emptied(pc.utf8_trim_whitespace(cells), [""])
+    text = emptied(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
     try:
         text.slice(0, 64).cast(kind)
         return text.cast(kind)
@@ -181,7 +181,7 @@ def _yes_or_no(cells: Any, name: str, start: int) -> Any:
     cells = _decoded(cells)
     if pa.types.is_boolean(cells.type):
         return cells
-    text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""])
+    text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
     yes = pc.is_in(text, value_set=pa.array(_YES, text.type))
     unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(_NO, text.type)))))
     row = pc.index(unknown, True).as_py()

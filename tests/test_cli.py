@@ -1,0 +1,283 @@
+"""The command line: what each command writes is what the library answers."""
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+from functools import wraps
+from importlib.resources import files
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import likely
+from likely.cli import run, streams
+from likely.cli.commands import COMMANDS
+from likely.cli.full import run_fully
+from likely.cli.reading import parameters_of, plainly_read
+from likely.reading import open_rows
+
+BIRDS = str(files("likely").joinpath("data", "penguins.csv"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("models") / "birds.likely")
+    assert run(["fit", BIRDS, "-t", "species", "-o", path, "--missing", "NA"]) == 0
+    return path
+
+
+def rows_of(path, **options):
+    return pa.Table.from_batches(list(open_rows(path, **options).batches()))
+
+
+def said(capsys, *words):
+    assert run([*map(str, words)]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    return told.out
+
+
+def test_fit_says_what_it_learned(tmp_path, capsys):
+    told = said(capsys, "fit", BIRDS, "-t", "species", "-o", tmp_path / "birds.likely", "--missing", "NA")
+    assert "344 rows" in told
+    assert "Adelie 44.2 %" in told
+    assert "birds.likely" in told
+    told = said(
+        capsys, "fit", BIRDS, "-t", "species", "-o", tmp_path / "b.likely", "--missing", "NA", "--model", "naive-bayes",
+        "-c", "body_mass_g=log-normal", "--ignore", "year", "--json",
+    )  # fmt: skip
+    found = json.loads(told)
+    families = {column["name"]: column["family"] for column in found["columns"]}
+    assert (found["kind"], found["rows"]) == ("NaiveBayes", 344)
+    assert (families["body_mass_g"], families["island"], families["year"]) == ("log-normal", "categorical", None)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow"])
+def test_predict_writes_what_the_model_answers(model, tmp_path, ending):
+    out = tmp_path / f"answers.{ending}"
+    assert run(["predict", model, BIRDS, "-o", str(out)]) == 0
+    answers, loaded = rows_of(str(out), missing=["NA"]), likely.load(model)
+    expected = loaded.predict_proba(BIRDS)
+    for k, label in enumerate(loaded.classes_):
+        np.testing.assert_array_equal(answers[f"p({label})"].to_numpy(), expected[:, k])
+    assert answers["prediction"].to_pylist() == loaded.predict(BIRDS).tolist()
+    assert answers["body_mass_g"].to_pylist() == rows_of(BIRDS, missing=["NA"])["body_mass_g"].to_pylist()
+
+
+def test_cells_of_a_csv_stay_as_they_are_written(model, tmp_path, capsys):
+    rows = tmp_path / "rows.csv"
+    rows.write_text('sex,body_mass_g,when,id,note\nmale,3750.0,2024-01-05,007,"a, b"\nNA,,2024-01-06,008,\n')
+    run(["predict", model, str(rows), "--no-probabilities"])
+    first, second = capsys.readouterr().out.splitlines()[1:]
+    assert first.startswith('male,3750.0,2024-01-05,007,"a, b",')
+    assert second.startswith("NA,,2024-01-06,008,,")
+    assert said(capsys, "predict", model, BIRDS, "--only", "--no-probabilities").splitlines()[:2] == [
+        "prediction",
+        "Adelie",
+    ]
+
+
+def test_standard_input(model, tmp_path, capsys, monkeypatch):
+    table = open(BIRDS, "rb").read()
+    expected = said(capsys, "predict", model, BIRDS)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table)))
+    assert said(capsys, "predict", model, "-") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table)))
+    again = tmp_path / "again.likely"
+    said(capsys, "fit", "-", "-t", "species", "-o", again, "--missing", "NA")
+    assert again.read_bytes() == open(model, "rb").read()
+    lines = "\n".join(json.dumps(row) for row in rows_of(BIRDS, missing=["NA"]).to_pylist())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    answered = said(capsys, "predict", model, "-", "--format", "jsonl").splitlines()
+    assert json.loads(answered[0])["prediction"] == "Adelie"
+
+
+def test_several_files_are_one_table(model, tmp_path, capsys):
+    head, *lines = open(BIRDS).read().splitlines()
+    for i, part in enumerate([lines[:200], lines[200:]]):
+        (tmp_path / f"part{i}.csv").write_text("\n".join([head, *part]))
+    out = tmp_path / "both.likely"
+    for data in ([tmp_path / "part0.csv", tmp_path / "part1.csv"], [tmp_path / "part*.csv"]):
+        said(capsys, "fit", *data, "-t", "species", "-o", out, "--missing", "NA")
+        assert out.read_bytes() == open(model, "rb").read()
+
+
+def test_predicting_no_rows_writes_the_names(model, tmp_path, capsys):
+    (tmp_path / "none.csv").write_text("island,sex\n")
+    assert said(capsys, "predict", model, tmp_path / "none.csv") == (
+        "island,sex,prediction,p(Adelie),p(Chinstrap),p(Gentoo)\n"
+    )
+
+
+def test_evaluate(capsys):
+    words = ["evaluate", BIRDS, "-t", "species", "--missing", "NA", "--model", "naive-bayes", "--folds", "5"]
+    found = json.loads(said(capsys, *words, "--json"))
+    expected = likely.NaiveBayes(missing=["NA"]).evaluate(BIRDS, "species", folds=5)
+    assert (found["accuracy"], found["log_loss"]) == (expected.accuracy, expected.log_loss)
+    assert found["confusion"] == expected.confusion.tolist()
+    told = said(capsys, *words)
+    assert f"{100 * expected.accuracy:.2f} %" in told
+    assert "calibration error" in told
+    assert "Chinstrap" in told
+
+
+def test_an_explanation_adds_up(model, capsys):
+    told = said(capsys, "explain", model, BIRDS, "--row", "3", "--row", "20", "--against", "Gentoo", "--json")
+    rows = json.loads(told)["rows"]
+    assert [row["row"] for row in rows] == [3, 20]
+    for row in rows:
+        assert row["against"] == "Gentoo"
+        assert row["base"] + sum(cell["log_odds"] for cell in row["cells"]) == pytest.approx(row["log_odds"])
+    told = said(capsys, "explain", model, BIRDS)
+    assert "Row 1: why Adelie" in told
+    assert "altogether" in told
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_impute_fills_every_hole(model, tmp_path, ending):
+    out = tmp_path / f"whole.{ending}"
+    assert run(["impute", model, BIRDS, "-o", str(out)]) == 0
+    whole, before = rows_of(str(out)), rows_of(BIRDS, missing=["NA"])
+    assert sum(column.null_count for column in whole.columns) == 0
+    assert whole.schema.names == before.schema.names
+    for name in before.schema.names:
+        kept = [(a, b) for a, b in zip(before[name].to_pylist(), whole[name].to_pylist(), strict=True) if a is not None]
+        assert all(a == b for a, b in kept)
+    filled = likely.load(model).impute(before, before["species"].to_pylist())
+    assert whole["sex"].to_pylist() == filled["sex"].to_pylist()
+
+
+def test_draws_are_the_same_for_the_same_seed(model, capsys):
+    draws = [said(capsys, "impute", model, BIRDS, "--how", "draw", "--seed", seed) for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+    rows = [said(capsys, "sample", model, "-n", "20", "--seed", seed) for seed in (1, 1, 2)]
+    assert rows[0] == rows[1] != rows[2]
+
+
+def test_holes_that_are_no_numbers_are_filled(tmp_path, capsys):
+    table = pa.table({"x": [1.0, float("nan"), 3.0, 3.5], "y": ["a", "a", "b", "b"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    said(capsys, "fit", tmp_path / "t.parquet", "-t", "y", "-o", tmp_path / "m.likely", "--model", "naive-bayes")
+    assert "nan" not in said(capsys, "impute", tmp_path / "m.likely", tmp_path / "t.parquet").lower()
+
+
+def test_sample_given_cells_and_the_label(model, tmp_path, capsys):
+    out = tmp_path / "new.jsonl"
+    said(capsys, "sample", model, "-n", "30", "-g", "sex=female", "-g", "species=Gentoo", "-o", out, "--seed", "0")
+    rows = rows_of(str(out))
+    assert rows.num_rows == 30
+    assert set(rows["sex"].to_pylist()) == {"female"}
+    assert set(rows["species"].to_pylist()) == {"Gentoo"}
+    assert 4000 < np.mean(rows["body_mass_g"].to_numpy()) < 5500
+    assert len(said(capsys, "sample", model, "-n", "0").splitlines()) == 1
+
+
+def test_labels_that_are_numbers(tmp_path, capsys):
+    rows = "\n".join(["x,y", *(f"{i},{i % 2}" for i in range(40)), "3,"])
+    (tmp_path / "numbers.csv").write_text(rows)
+    made = ["fit", tmp_path / "numbers.csv", "-t", "y", "-o", tmp_path / "m.likely", "--no-calibrate"]
+    assert run([*map(str, made)]) == 0
+    assert capsys.readouterr().err == "likely: note: 1 rows without a label in 'y' are left out\n"
+    found = said(capsys, "explain", tmp_path / "m.likely", tmp_path / "numbers.csv", "--label", "1", "--json")
+    assert json.loads(found)["rows"][0]["label"] == 1
+    drawn = said(capsys, "sample", tmp_path / "m.likely", "-n", "3", "--given", "y=1").splitlines()
+    assert all(line.endswith(",1") for line in drawn[1:])
+    assert "p(0)" in said(capsys, "predict", tmp_path / "m.likely", tmp_path / "numbers.csv")
+
+
+def test_inspect(model, capsys):
+    found = json.loads(said(capsys, "inspect", model, "--json"))
+    assert (found["kind"], found["target"], found["rows"]) == ("Classifier", "species", 344)
+    assert found["calibration"]["rows"] == 344
+    assert len(found["members"]) >= 1
+    told = said(capsys, "inspect", model)
+    assert "Chinstrap" in told
+    assert "Calibrated on 344 rows" in told
+    assert "integer" in said(capsys, "inspect", BIRDS, "--missing", "NA")
+    columns = json.loads(said(capsys, "inspect", BIRDS, "--json"))["columns"]
+    assert [column["name"] for column in columns][:2] == ["species", "island"]
+
+
+def test_merged_models_know_what_one_would(tmp_path, capsys):
+    head, *lines = open(BIRDS).read().splitlines()
+    for name, part in {"odd": lines[::2], "even": lines[1::2], "all": lines}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *part]))
+        words = ["-t", "species", "--missing", "NA", "--model", "naive-bayes", "-c", "year=category"]
+        words += ["-c", "body_mass_g=gaussian", "-c", "flipper_length_mm=gaussian"]
+        said(capsys, "fit", tmp_path / f"{name}.csv", "-o", tmp_path / f"{name}.likely", *words)
+    told = said(capsys, "merge", tmp_path / "odd.likely", tmp_path / "even.likely", "-o", tmp_path / "both.likely")
+    assert "344 rows" in told
+    both, one = (likely.load(tmp_path / f"{name}.likely") for name in ("both", "all"))
+    np.testing.assert_allclose(both.predict_proba(BIRDS), one.predict_proba(BIRDS), atol=1e-9)
+
+
+def test_models_of_matrices_answer_too(tmp_path, capsys):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    likely.GaussianDiscriminant().fit(x, np.where(x[:, 0] > 0, "right", "left")).save(tmp_path / "m.likely")
+    (tmp_path / "x.csv").write_text("a,b\n-2,0\n2,\n")
+    assert said(capsys, "predict", tmp_path / "m.likely", tmp_path / "x.csv", "--no-probabilities") == (
+        "a,b,prediction\n-2,0,left\n2,,right\n"
+    )
+    assert len(said(capsys, "sample", tmp_path / "m.likely", "-n", "4").splitlines()) == 5
+    assert "GaussianDiscriminant" in said(capsys, "inspect", tmp_path / "m.likely")
+    assert said(capsys, "impute", tmp_path / "m.likely", tmp_path / "x.csv").count(",\n") == 0
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_has_examples(command, capsys):
+    told = said(capsys, command, "--help")
+    assert "Examples" in told
+    assert f"likely {command}" in told
+
+
+@pytest.mark.parametrize("example", [each for command in COMMANDS.values() for each in command.examples])
+def test_plain_words_are_read_as_typer_reads_them(example, monkeypatch):
+    words = shlex.split(example.partition("likely ")[2].partition(" | ")[0], comments=True)
+    function = COMMANDS[words[0]].function
+    read = []
+
+    @wraps(function)
+    def recorder(**arguments):
+        read.append(arguments)
+
+    monkeypatch.setitem(COMMANDS, words[0], COMMANDS[words[0]]._replace(function=recorder))
+    assert run_fully(words) == 0
+    plain = plainly_read(function, words[1:])
+    assert plain is not None
+    defaults = {each.name: each.default for each in parameters_of(function) if not each.required}
+    complete = {**{name: list(x) if isinstance(x, tuple) else x for name, x in defaults.items()}, **plain}
+    assert read == [complete]
+
+
+def test_other_ways_to_write_options(model, capsys):
+    expected = said(capsys, "sample", model, "-n", "2", "--seed", "3")
+    assert said(capsys, "sample", model, "-n2", "--seed=3") == expected
+    assert said(capsys, "--version").startswith("likely ")
+    assert "evaluate" in said(capsys)
+
+
+def test_progress_is_shown_to_a_person(model, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(streams, "_PATIENCE", 0.0)
+    assert run(["predict", model, BIRDS, "-o", str(tmp_path / "out.csv")]) == 0
+    assert rows_of(str(tmp_path / "out.csv")).num_rows == 344
+
+
+def test_fitting_imports_little(tmp_path):
+    words = ["-m", "likely", "fit", BIRDS, "-t", "species", "-o", str(tmp_path / "m.likely")]
+    told = subprocess.run([sys.executable, "-X", "importtime", *words], capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    assert "likely.estimators" in imported
+    assert imported.isdisjoint({"pandas", "sklearn", "scipy", "typer", "rich", "pyarrow.parquet"})
+
+
+def test_importing_the_package_imports_little():
+    code = (
+        "import sys, likely; print('likely.estimators' in sys.modules, 'Classifier' in dir(likely), likely.Classifier)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("False True <class")
