@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import wraps
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -82,14 +83,14 @@ def test_cells_of_a_csv_stay_as_they_are_written(model, tmp_path, capsys):
 
 
 def test_standard_input(model, tmp_path, capsys, monkeypatch):
-    table = open(BIRDS, "rb").read()
+    table = Path(BIRDS).read_bytes()
     expected = said(capsys, "predict", model, BIRDS)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table)))
     assert said(capsys, "predict", model, "-") == expected
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table)))
     again = tmp_path / "again.likely"
     said(capsys, "fit", "-", "-t", "species", "-o", again, "--missing", "NA")
-    assert again.read_bytes() == open(model, "rb").read()
+    assert again.read_bytes() == Path(model).read_bytes()
     lines = "\n".join(json.dumps(row) for row in rows_of(BIRDS, missing=["NA"]).to_pylist())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     answered = said(capsys, "predict", model, "-", "--format", "jsonl").splitlines()
@@ -97,13 +98,13 @@ def test_standard_input(model, tmp_path, capsys, monkeypatch):
 
 
 def test_several_files_are_one_table(model, tmp_path, capsys):
-    head, *lines = open(BIRDS).read().splitlines()
+    head, *lines = Path(BIRDS).read_text().splitlines()
     for i, part in enumerate([lines[:200], lines[200:]]):
         (tmp_path / f"part{i}.csv").write_text("\n".join([head, *part]))
     out = tmp_path / "both.likely"
     for data in ([tmp_path / "part0.csv", tmp_path / "part1.csv"], [tmp_path / "part*.csv"]):
         said(capsys, "fit", *data, "-t", "species", "-o", out, "--missing", "NA")
-        assert out.read_bytes() == open(model, "rb").read()
+        assert out.read_bytes() == Path(model).read_bytes()
 
 
 def test_predicting_no_rows_writes_the_names(model, tmp_path, capsys):
@@ -162,7 +163,7 @@ def test_holes_that_are_no_numbers_are_filled(tmp_path, capsys):
     table = pa.table({"x": [1.0, float("nan"), 3.0, 3.5], "y": ["a", "a", "b", "b"]})
     pq.write_table(table, tmp_path / "t.parquet")
     said(capsys, "fit", tmp_path / "t.parquet", "-t", "y", "-o", tmp_path / "m.likely", "--model", "naive-bayes")
-    assert "nan" not in said(capsys, "impute", tmp_path / "m.likely", tmp_path / "t.parquet").lower()
+    assert said(capsys, "impute", tmp_path / "m.likely", tmp_path / "t.parquet").splitlines()[2] == "1,a"
 
 
 def test_sample_given_cells_and_the_label(model, tmp_path, capsys):
@@ -203,7 +204,7 @@ def test_inspect(model, capsys):
 
 
 def test_merged_models_know_what_one_would(tmp_path, capsys):
-    head, *lines = open(BIRDS).read().splitlines()
+    head, *lines = Path(BIRDS).read_text().splitlines()
     for name, part in {"odd": lines[::2], "even": lines[1::2], "all": lines}.items():
         (tmp_path / f"{name}.csv").write_text("\n".join([head, *part]))
         words = ["-t", "species", "--missing", "NA", "--model", "naive-bayes", "-c", "year=category"]
@@ -272,7 +273,8 @@ def test_fitting_imports_little(tmp_path):
     told = subprocess.run([sys.executable, "-X", "importtime", *words], capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
     assert "likely.estimators" in imported
-    assert imported.isdisjoint({"pandas", "sklearn", "scipy", "typer", "rich", "pyarrow.parquet"})
+    # Arrow tries to import pandas, and is refused: nothing within it is imported.
+    assert imported.isdisjoint({"pandas.core", "sklearn", "scipy", "typer", "rich", "pyarrow.parquet"})
 
 
 def test_importing_the_package_imports_little():

@@ -107,7 +107,8 @@ def _some(rows: "Rows", numbers: Sequence[int]) -> Any:
     for number in numbers:
         if number not in found:
             raise ValueError(f"expected one of the {before:,} rows, counted from 1, got --row {number}")
-    return pa.concat_tables([found[number] for number in numbers], promote_options="permissive").combine_chunks()
+    together = pa.concat_tables([found[number] for number in numbers], promote_options="permissive")
+    return together.combine_chunks().to_batches()[0]
 
 
 def _as_dict(found: Any, i: int, number: int) -> dict[str, Any]:

@@ -63,7 +63,8 @@ class Loaded(NamedTuple):
             rows = self.model.impute(without_words(batch, self.missing), labels, how=how, random_state=generator)
             return {name: rows.column(name).combine_chunks() for name in rows.schema.names}
         cells = self.model.impute(table, labels, how=how, random_state=generator)
-        return {name: pa.array(cells[:, j]) for j, name in enumerate(self.schema.names) if name in batch.schema.names}
+        names = self.schema.names if self.schema.named else batch.schema.names
+        return {name: pa.array(cells[:, j]) for j, name in enumerate(names) if name in batch.schema.names}
 
     def drawn(self, number: int, given: dict[str, Any], generator: Any) -> Any:
         """Return new rows with their labels."""

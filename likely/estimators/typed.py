@@ -268,10 +268,12 @@ class TableClassifier(GenerativeClassifier):
     def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
         if not table.kinds:
             return super()._filled_rows(X, table, filled)
+        import pyarrow.compute as pc
+
         (batch,) = _together(self._opened(X))
         columns = self._completed(table, filled)
         for i, name in enumerate(batch.schema.names):
-            if name in columns and batch.column(i).null_count:
+            if name in columns and pc.any(batch.column(i).is_null(nan_is_null=True)).as_py():
                 batch = batch.set_column(i, name, arrow({name: columns[name]}).column(0))
         return like(batch, X)
 
