@@ -204,22 +204,35 @@ class Classifier(NaiveBayes):
     def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
         """Say what each cell contributes to the log-odds of ``label`` against ``against``.
 
-        By default the likeliest class of each row against the next one. Cells add up to the calibrated log-odds, before
-        probabilities are kept from being surer than the rows allow.
+        By default the likeliest class of each row against the next one. Cells add up to the calibrated log-odds; where
+        few rows were learned, all are scaled down, as no probability is surer than they allow.
         """
         known = self._known()
         if known.selection is None:
             return super().explain(X, label, against)
         table = self._read_next(X)
-        one, other = self._pair(_log_posterior(known, table), label, against)
+        scores = _log_posterior(known, table)
+        one, other = self._pair(scores, label, against)
         base, cells = known.selection.log_odds(table, one, other)
-        base = base + _prior_shift(known)[one] - _prior_shift(known)[other]
+        shift = _prior_shift(known)
+        base = base + subtract_logs(shift[one], shift[other])
+        rows = np.arange(table.rows)
+        base, cells = _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
         return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.sparse and not self.calibrate
         return tags
+
+
+def _scaled(base: Array, cells: Array, total: Array) -> tuple[Array, Array]:
+    """Return shares of log-odds in the same proportions that add up to the given total."""
+    found = base + cells.sum(axis=1)
+    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
+    factor = np.where(same, total / np.where(same, found, 1.0), 1.0)
+    cells = cells * factor[:, None]
+    return total - cells.sum(axis=1), cells
 
 
 def _log_posterior(known: Knowledge, table: Table) -> Array:
