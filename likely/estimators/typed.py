@@ -235,7 +235,7 @@ class TableClassifier(GenerativeClassifier):
         self.schema_, self.target_ = read, target
 
     def _read_next(self, X: Any) -> Table:
-        schema = getattr(self, "schema_", None)
+        schema: Schema | None = getattr(self, "schema_", None)
         if schema is None and hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
             schema = Schema(tuple(Column(name, "number") for name in self.feature_names_in_))
         if schema is None or isinstance(X, Table):
@@ -270,7 +270,10 @@ class TableClassifier(GenerativeClassifier):
 
     def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
         if not table.kinds:
-            return super()._filled_rows(X, table, filled)
+            rows = super()._filled_rows(X, table, filled)
+            if table.names is None or not hasattr(X, "dtypes"):
+                return rows
+            return like(arrow({name: rows[:, j] for j, name in enumerate(table.names)}), X)
         (batch,) = _together(self._opened(X))
         columns = self._completed(table, filled)
         for i, name in enumerate(batch.schema.names):
