@@ -205,3 +205,11 @@ def test_words_for_missing():
     model = NaiveBayes(missing="?").fit(frame, [0, 1, 0, 1])
     assert "?" not in model.joint_.categories.get(1, [])
     assert string.ascii_lowercase[23] in model.values_of("b")
+
+
+def test_a_word_among_numbers_is_told_of():
+    frame = pd.DataFrame({"a": [*map(str, range(20)), "NA"]})
+    with pytest.warns(UserWarning, match=r"numbers but for the word 'NA'.*missing=\['NA'\]"):
+        NaiveBayes().fit(frame, np.arange(21) % 2)
+    model = NaiveBayes(missing=["NA"]).fit(frame, np.arange(21) % 2)
+    assert model.schema_.kinds == ("number",)

@@ -15,7 +15,7 @@ from likely.estimators.knowledge import Knowledge
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import Column, Schema, read_target
+from likely.schema import ALMOST_NUMBERS, Column, Schema, read_target
 from likely.statistics import Array, Assignment, Labels
 from likely.table import Block, Table, read_assignment, read_weights
 
@@ -153,6 +153,18 @@ class TableClassifier(GenerativeClassifier):
         if not schema.names:
             raise ValueError(
                 f"expected columns to learn from, got none that are numbers, categories or dates:\n{schema}"
+            )
+        almost = {
+            column.name: column.seen.note.removeprefix(ALMOST_NUMBERS).strip()
+            for column in schema.columns
+            if column.seen and column.seen.note.startswith(ALMOST_NUMBERS)
+        }
+        if almost:
+            word = next(iter(almost.values()))
+            warnings.warn(
+                f"columns of numbers but for the word {word} are taken as categories: {', '.join(map(repr, almost))}; "
+                f"if it stands for a missing cell, say missing=[{word}]",
+                stacklevel=3,
             )
         texts = [column.name for column in schema.columns if column.kind == "text"]
         if texts:
