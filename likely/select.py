@@ -239,10 +239,8 @@ def _sampled(
     """Return at most so many of the rows."""
     if table.rows <= most:
         return table, assignment
-    classes, codes, weights = assignment
     rows = np.sort(generator.choice(table.rows, most, replace=False))
-    part = replace(table, cells=Block(table, None).dense()[rows])
-    return part, Assignment(classes, codes[rows], None if weights is None else weights[rows])
+    return table.taken(rows), assignment.taken(rows)
 
 
 def same_members(one: Selection, two: Selection) -> bool:

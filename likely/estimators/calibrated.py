@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.checks import check_classes
-from likely.estimators.evaluation import Evaluation, deal
+from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
@@ -170,10 +170,10 @@ class Classifier(NaiveBayes):
         return model
 
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
-        dealt = deal(assignment.codes, folds, random_state)
+        places = dealt(assignment.codes, folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))
         for fold in range(folds):
-            held = dealt == fold
+            held = places == fold
             knowledge = self._begun(table.taken(~held), assignment.taken(~held))
             probabilities[held] = np.exp(_log_posterior(knowledge, table.taken(held)))
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
@@ -219,6 +219,16 @@ class Classifier(NaiveBayes):
         rows = np.arange(table.rows)
         base, cells = _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
         return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
+
+    def _more_lines(self) -> list[str]:
+        selection = self._known().selection
+        if selection is None:
+            return []
+        weights = zip(selection.members, selection.calibration.weights.tolist(), strict=True)
+        shown = [
+            f"{member.family.name} of {member.encoding.width} columns × {weight:.2f}" for member, weight in weights
+        ]
+        return ["compared by: " + ", ".join(shown)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
