@@ -213,3 +213,20 @@ def test_a_word_among_numbers_is_told_of():
         NaiveBayes().fit(frame, np.arange(21) % 2)
     model = NaiveBayes(missing=["NA"]).fit(frame, np.arange(21) % 2)
     assert model.schema_.kinds == ("number",)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+def test_gaussian_columns_hang_together_on_request(covariance, tmp_path):
+    generator = np.random.default_rng(0)
+    x = generator.multivariate_normal([0, 0], [[1, 0.95], [0.95, 1]], 200)
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": np.where(np.arange(200) % 3, "u", "v")})
+    y = np.arange(200) % 2
+    model = Classifier(covariance=covariance).fit(frame, y)
+    hole = pd.DataFrame({"a": [2.0], "b": [np.nan], "c": ["u"]})
+    assert 1.6 < model.impute(hole)["b"][0] < 2.2
+    assert abs(Classifier().fit(frame, y).impute(hole)["b"][0]) < 0.3
+    assert "full covariance" in str(model)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(likely.load(tmp_path / "model").log_density(frame), model.log_density(frame))
+    with pytest.raises(ValueError, match="covariance='diagonal', 'full' or 'tied'"):
+        Classifier(covariance="block").fit(frame, y)

@@ -13,7 +13,8 @@ from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
 from likely.estimators.typed import Labelled
-from likely.families import on_one_line, subtract_logs
+from likely.families import Gaussian, on_one_line, subtract_logs
+from likely.joint import Part
 from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema
@@ -29,7 +30,7 @@ class Classifier(NaiveBayes):
     categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
     other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
     statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
-    answered by ``joint_``, the naive Bayes model of the families of the columns.
+    answered by ``joint_``, the families of the columns in every class.
 
     Parameters
     ----------
@@ -38,6 +39,9 @@ class Classifier(NaiveBayes):
         or a family, such as "log-normal"; others are chosen by their type
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
+    covariance
+        how Gaussian columns hang together in the joint: "diagonal", not at all given the class; "full", by a covariance
+        of each class; "tied", by one of all classes
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     smoothing, pseudo_rows, unbiased
@@ -75,6 +79,7 @@ class Classifier(NaiveBayes):
         columns: Any = "auto",
         *,
         calibrate: bool = True,
+        covariance: str = "diagonal",
         priors: Any = None,
         smoothing: Any = 1.0,
         pseudo_rows: float = 0.0,
@@ -86,7 +91,18 @@ class Classifier(NaiveBayes):
             columns, priors=priors, smoothing=smoothing, pseudo_rows=pseudo_rows, unbiased=unbiased, missing=missing
         )
         self.calibrate = calibrate
+        self.covariance = covariance
         self.random_state = random_state
+
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
+        if self.covariance not in ("diagonal", "full", "tied"):
+            raise ValueError(f"expected covariance='diagonal', 'full' or 'tied', got {self.covariance!r}")
+        parts = super()._parts(table, assignment)
+        if self.covariance == "diagonal":
+            return parts
+        # A little shrinkage, chosen by the rows, so that every class has an inverse.
+        together = Gaussian("full", tied=self.covariance == "tied", shrinkage="oas", pseudo_rows=self.pseudo_rows)
+        return tuple(part._replace(family=together) if type(part.family) is Gaussian else part for part in parts)
 
     def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
         if self.calibrate and isinstance(table.cells, SparseRows):

@@ -41,7 +41,8 @@ class Questions(Estimator):
         for part in known.parts:
             if part.encoding is None:
                 columns = range(known.columns.width) if part.columns is None else part.columns
-                lines.append(f"{part.family.name}: " + _listed([known.columns.name(j) for j in columns]))
+                whole = " (full covariance)" if getattr(part.family, "covariance", "") == "full" else ""
+                lines.append(f"{part.family.name}{whole}: " + _listed([known.columns.name(j) for j in columns]))
         return "\n".join([*lines, *self._more_lines()])
 
     def _more_lines(self) -> list[str]:
