@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterator
 from functools import reduce
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,19 @@ def _collect(table: Table, assignment: Assignment, part: Part) -> Statistics:
             for first in range(0, max(table.rows, 1), step)
         ),
     )
+
+
+def deal(codes: NDArray[Any], folds: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return a fold for each row: the rows of each class are dealt in turn, so that every fold has its share.
+
+    >>> deal(np.array([0, 0, 1, 1]), 2, np.random.default_rng(0)).tolist()
+    [0, 1, 0, 1]
+    """
+    order = generator.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    places = np.empty(len(codes), dtype=np.int64)
+    places[order] = np.arange(len(codes)) % folds
+    return places
 
 
 def collect_folds(

@@ -5,7 +5,7 @@ with the statistics of all rows and the log posteriors out of fold.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,9 @@ from likely.families.leave_one_out import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.features import Features
+from likely.learn import deal
 from likely.native import posterior_in_place
-from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.statistics import Array, Assignment, Statistics
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 
@@ -88,13 +89,9 @@ class Folds(NamedTuple):
 
         >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 0, 1, 1], dtype=np.int32))
         >>> Folds.dealt(rows, 2, np.random.default_rng(0)).places.tolist()
-        [1, 0, 1, 0, 0, 1]
+        [0, 1, 1, 0, 1, 0]
         """
-        codes = assignment.codes
-        order = np.lexsort((generator.random(len(codes)), codes))
-        places = np.empty(len(codes), dtype=np.int64)
-        places[order] = np.arange(len(codes)) % number
-        return cls(assignment, places, number)
+        return cls(assignment, deal(assignment.codes, number, generator), number)
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
@@ -104,7 +101,7 @@ class Folds(NamedTuple):
         together = family.collect(Block(encoded, None), cells)
         if together.origin is not None:  # one origin for all, so that adding them is adding their sums
             together = together.rebased(np.zeros_like(together.origin))
-        return tuple(_classes(together, slice(f * k, (f + 1) * k), classes) for f in range(self.number))
+        return tuple(together.of_classes(slice(f * k, (f + 1) * k), classes) for f in range(self.number))
 
     def splits(
         self, parts: tuple[Statistics, ...], total: Statistics, number: int
@@ -154,7 +151,7 @@ def choose_levels(encoded: Table, folds: Folds) -> Chosen:
     total = sum_of(parts)
     out = np.empty((encoded.rows, len(folds.assignment.classes)))
     for rows, others, log_shares in folds.splits(parts, total, folds.number):
-        out[rows] = log_posteriors(family.solve(others), _taken(encoded, rows), log_shares)
+        out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
     return Chosen(family, total, out)
 
 
@@ -207,17 +204,3 @@ def _best(found: dict[_Pair, Array], assignment: Assignment) -> _Pair:
 def _normalised(scores: Array, log_shares: Array) -> Array:
     posterior_in_place(scores, log_shares, True)
     return np.maximum(scores, LEAST, out=scores)
-
-
-def _taken(encoded: Table, rows: NDArray[np.intp]) -> Table:
-    return replace(encoded, cells=Block(encoded, None).dense()[rows])
-
-
-def _classes(statistics: Statistics, places: slice, labels: Labels) -> Statistics:
-    """Return the statistics of some classes, under other names."""
-    sums = {
-        name: array[places].copy() if statistics.axes[name][0] == "class" else array
-        for name, array in statistics.sums.items()
-    }
-    origin = None if statistics.origin is None else statistics.origin[places].copy()
-    return Statistics(sums, statistics.axes, {**statistics.labels, "class": labels}, origin)

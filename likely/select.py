@@ -1,6 +1,7 @@
 """Choosing a classifier from the rows themselves: members scored out of fold, weighed and calibrated together."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -31,6 +32,8 @@ _FEW_ROWS, _MORE_FOLDS = 1000, 10
 SAMPLE = 50_000
 """The most rows that a choice is made on."""
 _MOST_CELLS = 30_000_000  # and encoded cells
+# Matrices with more columns than this are multiplied by several threads.
+_WORTH_THREADS = 300
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
 _MOST_SUMS = 40_000_000
 # Rows are encoded for about this many cells at a time.
@@ -194,19 +197,30 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     candidates = _candidates(sample, len(assignment.classes))
     widest = max(encoding.width for encoding, _ in candidates)
     sample, known = _sampled(sample, known, max(_MOST_CELLS // widest, _FEW_ROWS), generator)
-    folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
-    members, blocks, scores = [], [], []
-    for encoding, choose in candidates:
-        chosen = choose(encoding.encoded(sample), folds)
-        members.append(Member(encoding, chosen.family))
-        blocks.append(chosen.statistics)
-        scores.append(chosen.log_posteriors)
-    calibration = Calibration.fitted(scores, known.codes, known.weights)
+    with _small_products(widest):
+        folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
+        members, blocks, scores = [], [], []
+        for encoding, choose in candidates:
+            chosen = choose(encoding.encoded(sample), folds)
+            members.append(Member(encoding, chosen.family))
+            blocks.append(chosen.statistics)
+            scores.append(chosen.log_posteriors)
+        calibration = Calibration.fitted(scores, known.codes, known.weights)
     statistics = JointStatistics(class_weights(known), tuple(blocks))
     selection = Selection(tuple(members), statistics, calibration, assignment.classes)
     if sample is not table:
         selection = replace(selection, statistics=selection.collect(table, assignment))
     return selection
+
+
+def _small_products(widest: int) -> AbstractContextManager[Any]:
+    """Keep the products of small matrices on one thread: others would wait for each other longer than they work."""
+    if widest > _WORTH_THREADS:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limited: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limited
 
 
 def _candidates(table: Table, classes: int) -> list[tuple[Features | Bins, Chooser]]:
@@ -225,10 +239,8 @@ def _sampled(
     """Return at most so many of the rows."""
     if table.rows <= most:
         return table, assignment
-    classes, codes, weights = assignment
     rows = np.sort(generator.choice(table.rows, most, replace=False))
-    part = replace(table, cells=Block(table, None).dense()[rows])
-    return part, Assignment(classes, codes[rows], None if weights is None else weights[rows])
+    return table.taken(rows), assignment.taken(rows)
 
 
 def same_members(one: Selection, two: Selection) -> bool:

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, brier_score_loss, confusion_matrix, log_loss
 
 from likely import GaussianDiscriminant, NaiveBayes
-from likely.estimators.evaluation import Evaluation, deal
+from likely.estimators.evaluation import Evaluation, dealt
 
 X, Y = load_iris(return_X_y=True)
 
@@ -17,9 +17,9 @@ X, Y = load_iris(return_X_y=True)
 def test_equals_fitting_every_fold(model, holes):
     x = np.where(np.random.default_rng(0).random(X.shape) < holes, np.nan, X)
     result = model.evaluate(x, Y, folds=5)
-    dealt = deal(Y, 5, 0)
+    places = dealt(Y, 5, 0)
     for fold in range(5):
-        held = dealt == fold
+        held = places == fold
         want = type(model)(**model.get_params()).fit(x[~held], Y[~held]).predict_proba(x[held])
         np.testing.assert_allclose(result.probabilities[held], want, atol=1e-12)
     assert not hasattr(model, "classes_")
@@ -56,5 +56,5 @@ def test_folds_that_cannot_be(folds, what):
 
 
 def test_folds_have_their_share_of_each_class():
-    counts = np.array([np.bincount(Y[deal(Y, 10, 3) == fold], minlength=3) for fold in range(10)])
+    counts = np.array([np.bincount(Y[dealt(Y, 10, 3) == fold], minlength=3) for fold in range(10)])
     assert (counts == 5).all()

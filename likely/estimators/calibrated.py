@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.checks import check_classes
-from likely.estimators.evaluation import Evaluation, deal
+from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
 from likely.estimators.typed import Labelled
-from likely.families import on_one_line, subtract_logs
+from likely.families import Gaussian, on_one_line, subtract_logs
+from likely.joint import Part
 from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema
@@ -29,7 +30,7 @@ class Classifier(NaiveBayes):
     categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
     other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
     statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
-    answered by ``joint_``, the naive Bayes model of the families of the columns.
+    answered by ``joint_``, the families of the columns in every class.
 
     Parameters
     ----------
@@ -38,6 +39,9 @@ class Classifier(NaiveBayes):
         or a family, such as "log-normal"; others are chosen by their type
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
+    covariance
+        how Gaussian columns hang together in the joint: "diagonal", not at all given the class; "full", by a covariance
+        of each class; "tied", by one of all classes
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     smoothing, pseudo_rows, unbiased
@@ -77,6 +81,7 @@ class Classifier(NaiveBayes):
         columns: Any = "auto",
         *,
         calibrate: bool = True,
+        covariance: str = "diagonal",
         priors: Any = None,
         smoothing: Any = 1.0,
         pseudo_rows: float = 0.0,
@@ -88,12 +93,23 @@ class Classifier(NaiveBayes):
             columns, priors=priors, smoothing=smoothing, pseudo_rows=pseudo_rows, unbiased=unbiased, missing=missing
         )
         self.calibrate = calibrate
+        self.covariance = covariance
         self.random_state = random_state
 
     @property
     def selection_(self) -> Selection | None:
         """What was chosen to compare classes."""
         return self._known().selection
+
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
+        if self.covariance not in ("diagonal", "full", "tied"):
+            raise ValueError(f"expected covariance='diagonal', 'full' or 'tied', got {self.covariance!r}")
+        parts = super()._parts(table, assignment)
+        if self.covariance == "diagonal":
+            return parts
+        # A little shrinkage, chosen by the rows, so that every class has an inverse.
+        together = Gaussian("full", tied=self.covariance == "tied", shrinkage="oas", pseudo_rows=self.pseudo_rows)
+        return tuple(part._replace(family=together) if type(part.family) is Gaussian else part for part in parts)
 
     def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
         if self.calibrate and isinstance(table.cells, SparseRows):
@@ -177,10 +193,10 @@ class Classifier(NaiveBayes):
         return model
 
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
-        dealt = deal(assignment.codes, folds, random_state)
+        places = dealt(assignment.codes, folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))
         for fold in range(folds):
-            held = dealt == fold
+            held = places == fold
             knowledge = self._begun(table.taken(~held), assignment.taken(~held))
             probabilities[held] = np.exp(_log_posterior(knowledge, table.taken(held)))
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
@@ -211,22 +227,45 @@ class Classifier(NaiveBayes):
     def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
         """Say what each cell contributes to the log-odds of ``label`` against ``against``.
 
-        By default the likeliest class of each row against the next one. Cells add up to the calibrated log-odds, before
-        probabilities are kept from being surer than the rows allow.
+        By default the likeliest class of each row against the next one. Cells add up to the calibrated log-odds; where
+        few rows were learned, all are scaled down, as no probability is surer than they allow.
         """
         known = self._known()
         if known.selection is None:
             return super().explain(X, label, against)
         table = self._read_next(X)
-        one, other = self._pair(_log_posterior(known, table), label, against)
+        scores = _log_posterior(known, table)
+        one, other = self._pair(scores, label, against)
         base, cells = known.selection.log_odds(table, one, other)
-        base = base + _prior_shift(known)[one] - _prior_shift(known)[other]
+        shift = _prior_shift(known)
+        base = base + subtract_logs(shift[one], shift[other])
+        rows = np.arange(table.rows)
+        base, cells = _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
         return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
+
+    def _more_lines(self) -> list[str]:
+        selection = self._known().selection
+        if selection is None:
+            return []
+        weights = zip(selection.members, selection.calibration.weights.tolist(), strict=True)
+        shown = [
+            f"{member.family.name} of {member.encoding.width} columns × {weight:.2f}" for member, weight in weights
+        ]
+        return ["compared by: " + ", ".join(shown)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.sparse and not self.calibrate
         return tags
+
+
+def _scaled(base: Array, cells: Array, total: Array) -> tuple[Array, Array]:
+    """Return shares of log-odds in the same proportions that add up to the given total."""
+    found = base + cells.sum(axis=1)
+    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
+    factor = np.where(same, total / np.where(same, found, 1.0), 1.0)
+    cells = cells * factor[:, None]
+    return total - cells.sum(axis=1), cells
 
 
 def _log_posterior(known: Knowledge, table: Table) -> Array:

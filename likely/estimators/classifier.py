@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from likely import files
-from likely.estimators.evaluation import Evaluation, deal
+from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.knowledge import Knowledge, few
 from likely.estimators.questions import Questions
 from likely.estimators.saved import KINDS, Saved
@@ -179,9 +179,6 @@ class GenerativeClassifier(Questions):
         self.classes_ = knowledge.statistics.classes
         self.class_count_ = knowledge.statistics.weights.sums["weight"]
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_knowledge")
-
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
     ) -> Evaluation:
@@ -200,10 +197,10 @@ class GenerativeClassifier(Questions):
 
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
         parts = self._parts(table, assignment)
-        dealt = deal(assignment.codes, folds, random_state)
+        places = dealt(assignment.codes, folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))
-        for fold, statistics in enumerate(training_folds(table, assignment, dealt, parts)):
-            rows = dealt == fold
+        for fold, statistics in enumerate(training_folds(table, assignment, places, parts)):
+            rows = places == fold
             joint = Knowledge(parts, statistics, table.columns, self._given_priors()).joint
             probabilities[rows] = joint.posterior(table.taken(rows))
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.learn import deal
 from likely.statistics import Array, Labels
 
 # Probabilities are compared with what came true in so many groups.
@@ -113,19 +114,10 @@ class Evaluation:
         return lines
 
 
-def deal(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64]:
-    """Return a fold for each row: classes are dealt in turn, so that every fold has its share of each.
-
-    >>> deal(np.array([0, 0, 1, 1]), 2, 0).tolist()
-    [0, 1, 0, 1]
-    """
+def dealt(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64]:
+    """Return a fold for each row, or raise if there cannot be so many."""
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
         raise ValueError(f"expected 2 folds or more, got {folds!r}")
     if len(codes) < folds:
         raise ValueError(f"expected at least as many rows as folds, {folds}, got {len(codes)}: use fewer folds")
-    generator = np.random.default_rng(random_state)
-    order = generator.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    dealt = np.empty(len(codes), dtype=np.int64)
-    dealt[order] = np.arange(len(codes)) % folds
-    return dealt
+    return deal(codes, folds, np.random.default_rng(random_state))

@@ -27,6 +27,28 @@ class Questions(Estimator):
         except AttributeError:
             raise not_fitted(type(self).__name__) from None
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_knowledge")
+
+    def __str__(self) -> str:
+        """Show what was learned: the classes and their weights, and the blocks of columns and their families."""
+        if not self.__sklearn_is_fitted__():
+            return repr(self)
+        known = self._known()
+        shares = zip(self.classes_.tolist(), self.priors_.tolist(), strict=True)
+        lines = [f"{self!r}, {known.statistics.weights.sums['weight'].sum():,.6g} rows"]
+        lines.append("classes: " + _listed([f"{label} {share:.3g}" for label, share in shares]))
+        for part in known.parts:
+            if part.encoding is None:
+                columns = range(known.columns.width) if part.columns is None else part.columns
+                whole = " (full covariance)" if getattr(part.family, "covariance", "") == "full" else ""
+                lines.append(f"{part.family.name}{whole}: " + _listed([known.columns.name(j) for j in columns]))
+        return "\n".join([*lines, *self._more_lines()])
+
+    def _more_lines(self) -> list[str]:
+        """Return what else there is to show."""
+        return []
+
     @property
     def joint_(self) -> Joint:
         """The joint distribution p(x, y)."""
@@ -228,3 +250,7 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
+
+
+def _listed(words: list[str], most: int = 12) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "NaiveBayes": Kind((*FAMILIES, Named.name), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, Named.name), full=False, several=True),
+    "Classifier": Kind((*FAMILIES, Named.name), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),

@@ -15,7 +15,7 @@ from likely.estimators.knowledge import Knowledge
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import Schema, read_target
+from likely.schema import ALMOST_NUMBERS, Column, Schema, read_target
 from likely.statistics import Array, Assignment, Labels
 from likely.table import Block, Table, read_assignment, read_weights
 
@@ -35,7 +35,7 @@ def is_typed(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return len(data) > 0 and isinstance(data[0], str | os.PathLike | Mapping)
     if hasattr(data, "columns") and hasattr(data, "dtypes"):
-        # A frame of nothing but numbers with a point is a matrix, and read where it lies.
+        # A frame of nothing but floats is a matrix: read where it lies; its names must match, as scikit-learn wants.
         return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "fetch_arrow_table") or hasattr(data, "read")
 
@@ -73,7 +73,7 @@ class TableClassifier(GenerativeClassifier):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        if not is_typed(X):
+        if not (is_typed(X) or isinstance(y, str)):
             super().fit(X, y, sample_weight)
             self.__dict__.pop("schema_", None)
             self.__dict__.pop("target_", None)
@@ -93,7 +93,7 @@ class TableClassifier(GenerativeClassifier):
         named are learned when they come.
         """
         known = getattr(self, "_knowledge", None)
-        if not (hasattr(self, "schema_") if known else is_typed(X)):
+        if not (hasattr(self, "schema_") if known else is_typed(X) or isinstance(y, str)):
             return super().partial_fit(X, y, classes, sample_weight)
         rows = self._opened(X, known=known is not None)
         schema = self.schema_ if known else self._inferred(rows, y)
@@ -134,7 +134,7 @@ class TableClassifier(GenerativeClassifier):
         The rows are dealt into folds, statistics are collected fold by fold in one pass, and each fold is predicted by
         a model of the others.
         """
-        if not is_typed(X):
+        if not (is_typed(X) or isinstance(y, str)):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         return self._evaluated(*self._whole(X, y, sample_weight), folds, random_state)
 
@@ -153,6 +153,18 @@ class TableClassifier(GenerativeClassifier):
         if not schema.names:
             raise ValueError(
                 f"expected columns to learn from, got none that are numbers, categories or dates:\n{schema}"
+            )
+        almost = {
+            column.name: column.seen.note.removeprefix(ALMOST_NUMBERS).strip()
+            for column in schema.columns
+            if column.seen and column.seen.note.startswith(ALMOST_NUMBERS)
+        }
+        if almost:
+            word = next(iter(almost.values()))
+            warnings.warn(
+                f"columns of numbers but for the word {word} are taken as categories: {', '.join(map(repr, almost))}; "
+                f"if it stands for a missing cell, say missing=[{word}]",
+                stacklevel=3,
             )
         texts = [column.name for column in schema.columns if column.kind == "text"]
         if texts:
@@ -235,10 +247,13 @@ class TableClassifier(GenerativeClassifier):
         self.schema_, self.target_ = read, target
 
     def _read_next(self, X: Any) -> Table:
-        if not hasattr(self, "schema_") or isinstance(X, Table):
+        schema: Schema | None = getattr(self, "schema_", None)
+        if schema is None and hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
+            schema = Schema(tuple(Column(name, "number") for name in self.feature_names_in_))
+        if schema is None or isinstance(X, Table):
             return super()._read_next(X)
         (batch,) = _together(self._opened(X, known=True))
-        return self.schema_.table(batch)
+        return schema.table(batch)
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         if not hasattr(self, "schema_"):
@@ -267,7 +282,10 @@ class TableClassifier(GenerativeClassifier):
 
     def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
         if not table.kinds:
-            return super()._filled_rows(X, table, filled)
+            rows = super()._filled_rows(X, table, filled)
+            if table.names is None or not hasattr(X, "dtypes"):
+                return rows
+            return like(arrow({name: rows[:, j] for j, name in enumerate(table.names)}), X)
         import pyarrow.compute as pc
 
         (batch,) = _together(self._opened(X))

@@ -32,7 +32,7 @@ class LeaveOneOut(Family):
            [0.04, 0.96]])
     """
 
-    name = "categorical, smoothed by leaving one out"
+    name = "naive Bayes of levels"
     expects = Categorical.expects
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:

@@ -44,7 +44,7 @@ def _names(block: Block, j: int) -> Labels:
     try:
         return np.asarray(block.table.categories[number], dtype=object)
     except KeyError:
-        if block.table.rows == 0:
+        if np.isnan(block.single(j).values()).all():
             return np.empty(0, dtype=object)
         raise ValueError(
             f"expected categories by name in {block.table.columns.listed([number])}, got numbers: write them as text"

@@ -46,7 +46,7 @@ class Regularised(Family):
     diagonal: float = 0.001
     strength: float = np.inf
 
-    name = "regularised"
+    name = "regularised discriminant"
     expects = Gaussian.expects
 
     def __post_init__(self) -> None:

@@ -27,6 +27,8 @@ FAMILIES = {
 """The kind of column that each family is of."""
 PARTS = ("year", "month", "weekday", "hour")
 """What becomes of a date."""
+ALMOST_NUMBERS = "numbers but for"
+"""How the note begins of a column that would be numbers if one word, which follows, stood for a missing cell."""
 _LONGEST_NAME = 100_000
 
 

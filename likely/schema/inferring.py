@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from likely.reading import Rows
 from likely.reading.arrays import plain, text_of
-from likely.schema import FAMILIES, KINDS, PARTS, Column, Seen, _check_name
+from likely.schema import ALMOST_NUMBERS, FAMILIES, KINDS, PARTS, Column, Seen, _check_name
 from likely.schema.cells import date_part, source_of, timestamps
 
 _WORDS, _MANY_WORDS = 4, 12
@@ -17,6 +17,7 @@ _ENOUGH = 20
 """Fewer cells than this do not show that nearly all are distinct."""
 _FEW = 10
 """So many numbers that were written as text, each again and again, are the codes of categories."""
+_NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 
 def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Column, ...]:
@@ -69,6 +70,9 @@ def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
         return "number", "text that is numbers"
     if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
         return "date", "text that is dates"
+    word = _word_among_numbers(distinct)
+    if word is not None:
+        return "category", f"{ALMOST_NUMBERS} {word!r}"
     share = len(distinct) / len(text)
     words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
     if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
@@ -76,6 +80,12 @@ def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
     if len(text) >= _ENOUGH and share >= 0.9:
         return "category", "nearly all distinct: an identifier? then ignore it"
     return "category", ""
+
+
+def _word_among_numbers(distinct: Any) -> str | None:
+    """Return the word that alone keeps a column from being numbers: it may stand for a missing cell."""
+    words = distinct.filter(pc.invert(pc.match_substring_regex(distinct, _NUMBER)))
+    return words[0].as_py()[:24] if len(words) == 1 and len(distinct) > _FEW else None
 
 
 def _casts(text: Any, kind: pa.DataType) -> bool:

@@ -1,0 +1,232 @@
+"""Tables of any types and holes: every law holds for estimators that take them as they are."""
+
+import string
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import likely
+from likely import Classifier, NaiveBayes
+
+WORDS = st.sampled_from(["red", "green", "blue", "été", "a,b", 'q"q', "  x", "3", "-", "nan"])
+CELLS = {
+    "number": st.floats(-1e6, 1e6, allow_nan=False, width=32),
+    "integer": st.integers(-1000, 1000),
+    "count": st.integers(0, 5),
+    "flag": st.booleans(),
+    "word": WORDS,
+    "day": st.datetimes(pd.Timestamp("1999-01-01"), pd.Timestamp("2030-01-01")),
+}
+TYPES = {"number": "float64", "integer": "Int64", "count": "Int64", "flag": "boolean", "word": "object"}
+SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def frames(draw, least=12, most=30):
+    """A frame with a column of each of some types, holes in it, and labels."""
+    n = draw(st.integers(least, most))
+    kinds = ["number", *draw(st.lists(st.sampled_from(sorted(CELLS)), max_size=4))]
+    columns = {}
+    for j, kind in enumerate(kinds):
+        cells = draw(st.lists(st.one_of(CELLS[kind], st.none()), min_size=n, max_size=n))
+        if all(cell is None for cell in cells):
+            cells[0] = draw(CELLS[kind])
+        name = f"{kind} {j}"
+        columns[name] = pd.to_datetime(cells) if kind == "day" else pd.array(cells, dtype=TYPES[kind])
+    labels = draw(st.lists(st.sampled_from(["no", "yes", "perhaps"]), min_size=n, max_size=n))
+    return pd.DataFrame(columns), np.array(labels)
+
+
+def answers(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.predict_proba(X)
+
+
+@SLOW
+@given(frames())
+def test_every_classifier_answers(case):
+    X, y = case
+    for model in (NaiveBayes(), Classifier(), Classifier(calibrate=False)):
+        p = answers(model.fit(X, y), X)
+        assert np.isfinite(p).all()
+        np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+        assert set(model.predict(X)) <= set(y)
+
+
+@SLOW
+@given(frames(), st.integers(1, 11), st.randoms(use_true_random=False))
+def test_rows_in_any_order_and_in_any_batches(case, cut, dice):
+    X, y = case
+    whole = NaiveBayes().fit(X, y)
+    order = list(range(len(X)))
+    dice.shuffle(order)
+    shuffled = NaiveBayes().fit(X.iloc[order], y[order])
+    np.testing.assert_allclose(answers(shuffled, X), answers(whole, X), rtol=1e-7, atol=1e-9)
+    # What the columns are is decided by the first rows: here, by all of them.
+    batches = NaiveBayes().fit(X, y).partial_fit(X.iloc[:cut], y[:cut]).forget(X.iloc[:cut], y[:cut])
+    np.testing.assert_allclose(answers(batches, X), answers(whole, X), rtol=1e-7, atol=1e-9)
+
+
+@SLOW
+@given(frames())
+def test_a_merge_is_the_rows_together(case):
+    X, y = case
+    for kind in (NaiveBayes, Classifier):
+        one = kind().fit(X, y)
+        two = kind().fit(X, y).partial_fit(X, y)
+        np.testing.assert_allclose(answers(one.merge(one), X), answers(two, X), rtol=1e-9, atol=1e-12)
+
+
+@SLOW
+@given(frames())
+def test_columns_in_any_order(case):
+    X, y = case
+    X = X.assign(letter=np.where(np.arange(len(X)) % 2, "a", "b"))  # a frame of nothing but floats is a matrix
+    for model in (NaiveBayes().fit(X, y), Classifier().fit(X, y)):
+        np.testing.assert_array_equal(answers(model, X[X.columns[::-1]]), answers(model, X))
+        extra = X.assign(another=1.0)
+        np.testing.assert_array_equal(answers(model, extra), answers(model, X))
+
+
+@SLOW
+@given(frames())
+def test_a_column_that_is_not_there_is_missing(case):
+    X, y = case
+    X = X.assign(letter="a", last=np.arange(len(X)) * 0.5)
+    for model in (NaiveBayes().fit(X, y), Classifier().fit(X, y)):
+        with pytest.warns(UserWarning, match="'last'"):
+            without = model.predict_proba(X.drop(columns="last"))
+        np.testing.assert_array_equal(without, answers(model, X.assign(last=np.nan)))
+
+
+@SLOW
+@given(frames())
+def test_the_same_table_from_anywhere(case):
+    X, y = case
+    table = pa.Table.from_pandas(X, preserve_index=False)
+    model = NaiveBayes().fit(X, y)
+    want = answers(model, X)
+    records = [{k: None if pd.isna(v) else v for k, v in row.items()} for row in X.astype(object).to_dict("records")]
+    for form in (table, pl.from_arrow(table), records, {name: table.column(name) for name in table.column_names}):
+        np.testing.assert_array_equal(answers(model, form), want)
+
+
+@SLOW
+@given(case=frames())
+def test_save_and_load(case, tmp_path_factory):
+    X, y = case
+    path = tmp_path_factory.mktemp("saved") / "model.likely"
+    for model in (NaiveBayes().fit(X, y), Classifier().fit(X, y)):
+        model.save(path)
+        same = likely.load(path)
+        np.testing.assert_array_equal(answers(same, X), answers(model, X))
+        same.partial_fit(X, y)
+        model.merge(model)
+        np.testing.assert_allclose(answers(same, X), answers(model, X), rtol=1e-9, atol=1e-12)
+
+
+@SLOW
+@given(frames(), st.sampled_from(["mean", "draw"]))
+def test_impute_fills_holes_and_nothing_else(case, how):
+    X, y = case
+    filled = NaiveBayes().fit(X, y).impute(X, how=how, random_state=0)
+    assert list(filled.columns) == list(X.columns)
+    for name in X:
+        there = X[name].notna().to_numpy()
+        assert list(filled[name][there]) == list(X[name][there])
+        if "day" not in name:
+            assert filled[name].notna().all(), name
+
+
+@SLOW
+@given(frames())
+def test_samples_have_the_columns_and_what_was_given(case):
+    X, y = case
+    X = X.assign(colour=np.where(np.arange(len(X)) % 2, "red", "blue"))
+    model = Classifier().fit(X, y)
+    rows, labels = model.sample(20, 0, given={"colour": "red"})
+    assert rows.column("colour").to_pylist() == ["red"] * 20
+    assert set(labels) <= set(y)
+    assert rows.column_names == list(model.feature_names_in_)
+
+
+def test_target_by_name_and_rows_without_label():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 8.0, 9.0, 5.0], "b": list("xxyyx"), "t": ["n", "n", "p", "p", None]})
+    with pytest.warns(UserWarning, match="1 rows without a label in 't' are left out"):
+        model = NaiveBayes().fit(frame, "t")
+    assert model.target_ == "t"
+    assert model.class_count_.tolist() == [2, 2]
+    assert model.predict(frame).tolist()[:4] == ["n", "n", "p", "p"]
+    with pytest.raises(ValueError, match="did you mean 'tt'"):
+        NaiveBayes().fit(frame.rename(columns={"b": "tt"}), "ttt")
+
+
+def test_kinds_and_families_are_overridden_by_name():
+    n = 40
+    frame = pd.DataFrame(
+        {"zip": np.arange(n) % 3 + 10000, "age": np.arange(n) + 1.0, "id": np.arange(n), "c": list("ab") * (n // 2)}
+    )
+    y = np.arange(n) % 2
+    model = NaiveBayes({"zip": "categorical", "age": "log-normal", "id": "ignore"}).fit(frame, y)
+    assert {part.family.name: part.columns for part in model.joint_.parts} == {
+        "named categories": [0, 2],
+        "log-normal": [1],
+    }
+    assert "id" not in model.feature_names_in_
+    with pytest.raises(ValueError, match="agee"):
+        NaiveBayes({"agee": "number"}).fit(frame, y)
+
+
+def test_a_wrong_type_names_column_and_value():
+    model = NaiveBayes().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": list("xyx")}), [0, 1, 0])
+    with pytest.raises((ValueError, TypeError), match=r"'a'.*'old'|'old'.*'a'"):
+        model.predict(pd.DataFrame({"a": ["old"], "b": ["x"]}))
+
+
+def test_explanations_show_names_and_add_up():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 8.0, 9.0] * 10, "b": list("xxyy") * 10})
+    for model in (NaiveBayes(), Classifier()):
+        told = model.fit(frame, np.array([0, 0, 1, 1] * 10)).explain(frame[:3])
+        assert "x" in str(told)
+        p = model.predict_log_proba(frame[:3])
+        rows, one = np.arange(3), p.argmax(axis=1)
+        np.testing.assert_allclose(told.log_odds, p[rows, one] - p[rows, 1 - one], atol=1e-9)
+
+
+def test_words_for_missing():
+    frame = pd.DataFrame({"a": ["1", "?", "3", "4"], "b": ["x", "?", "y", "x"]})
+    model = NaiveBayes(missing="?").fit(frame, [0, 1, 0, 1])
+    assert "?" not in model.joint_.categories.get(1, [])
+    assert string.ascii_lowercase[23] in model.values_of("b")
+
+
+def test_a_word_among_numbers_is_told_of():
+    frame = pd.DataFrame({"a": [*map(str, range(20)), "NA"]})
+    with pytest.warns(UserWarning, match=r"numbers but for the word 'NA'.*missing=\['NA'\]"):
+        NaiveBayes().fit(frame, np.arange(21) % 2)
+    model = NaiveBayes(missing=["NA"]).fit(frame, np.arange(21) % 2)
+    assert model.schema_.kinds == ("number",)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+def test_gaussian_columns_hang_together_on_request(covariance, tmp_path):
+    generator = np.random.default_rng(0)
+    x = generator.multivariate_normal([0, 0], [[1, 0.95], [0.95, 1]], 200)
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": np.where(np.arange(200) % 3, "u", "v")})
+    y = np.arange(200) % 2
+    model = Classifier(covariance=covariance).fit(frame, y)
+    hole = pd.DataFrame({"a": [2.0], "b": [np.nan], "c": ["u"]})
+    assert 1.6 < model.impute(hole)["b"][0] < 2.2
+    assert abs(Classifier().fit(frame, y).impute(hole)["b"][0]) < 0.3
+    assert "full covariance" in str(model)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(likely.load(tmp_path / "model").log_density(frame), model.log_density(frame))
+    with pytest.raises(ValueError, match="covariance='diagonal', 'full' or 'tied'"):
+        Classifier(covariance="block").fit(frame, y)
