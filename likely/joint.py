@@ -198,7 +198,13 @@ class Joint:
             for column, each in zip(columns, discrete, strict=True):
                 if each is not None:
                     values, shares = each
-                    x[:, column] = values[(posterior @ shares).argmax(axis=1)] if len(values) else np.nan
+                    p = posterior @ shares
+                    if len(values) == 0:
+                        x[:, column] = np.nan
+                    elif table.kinds and table.kinds[column] == "integer":
+                        x[:, column] = p @ values  # numbers, though each has a share of its own
+                    else:
+                        x[:, column] = values[p.argmax(axis=1)]
         return x
 
     def column_posterior(

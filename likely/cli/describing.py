@@ -46,9 +46,11 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 
 
 def _members(selection: Any) -> list[dict[str, Any]]:
+    from likely.families.regularised import Regularised
+
     found = []
     for member, weight in zip(selection.members, selection.calibration.weights.tolist(), strict=True):
-        discriminant = member.family.name == "regularised"
+        discriminant = isinstance(member.family, Regularised)
         chosen = {"diagonal": member.family.diagonal, "strength": member.family.strength} if discriminant else {}
         name = "discriminant of ranks" if discriminant else "naive Bayes of levels"
         found.append({"name": name, "features": member.encoding.width, "weight": weight, **chosen})
