@@ -197,14 +197,7 @@ class Joint:
                     x[:, columns] += posterior[:, [c]] * density.expected(block, c)
             for column, each in zip(columns, discrete, strict=True):
                 if each is not None:
-                    values, shares = each
-                    p = posterior @ shares
-                    if len(values) == 0:
-                        x[:, column] = np.nan
-                    elif table.kinds and table.kinds[column] == "integer":
-                        x[:, column] = p @ values  # numbers, though each has a share of its own
-                    else:
-                        x[:, column] = values[p.argmax(axis=1)]
+                    _fill_likeliest(x, column, Block(table, [column]).values()[:, 0], posterior, each, table.kinds)
         return x
 
     def column_posterior(
@@ -300,3 +293,18 @@ def _without(cells: NDArray[Any], column: int) -> Array:
     x = np.array(cells, dtype=np.float64, order="K")
     x[:, column] = np.nan
     return x
+
+
+def _fill_likeliest(
+    x: Array, column: int, own: Array, posterior: Array, discrete: tuple[Array, Array], kinds: tuple[str, ...]
+) -> None:
+    """Fill the missing cells of a column with the likeliest of its values; of whole numbers with their mean."""
+    values, shares = discrete
+    missing = np.flatnonzero(np.isnan(own))
+    x[missing, column] = np.nan
+    step = max(_TILE // max(len(values), 1), 1)
+    for first in range(0, len(missing) if len(values) else 0, step):
+        rows = missing[first : first + step]
+        p = posterior[rows] @ shares
+        numbers = kinds and kinds[column] == "integer"  # each has a share of its own, but they are numbers
+        x[rows, column] = p @ values if numbers else values[p.argmax(axis=1)]

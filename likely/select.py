@@ -1,9 +1,10 @@
 """Choosing a classifier from the rows themselves: members scored out of fold, weighed and calibrated together."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,8 @@ _MOST_CELLS = 30_000_000  # and encoded cells
 _WORTH_THREADS = 300
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
 _MOST_SUMS = 40_000_000
+# So many features are left when the rarest levels are left out: the work grows with their cube.
+_MOST_LEVELS = 500
 # Rows are encoded for about this many cells at a time.
 _TILE = 1 << 22
 
@@ -193,11 +196,14 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     if table.rows == 0:
         raise ValueError("expected at least one row to learn from, got none")
     generator = np.random.default_rng(seed)
+    if assignment.weights is not None and not assignment.weights.all():
+        counted = assignment.weights > 0
+        table, assignment = table.taken(counted), assignment.taken(counted)
     sample, known = _sampled(table, assignment, SAMPLE, generator)
     candidates = _candidates(sample, len(assignment.classes))
     widest = max(encoding.width for encoding, _ in candidates)
     sample, known = _sampled(sample, known, max(_MOST_CELLS // widest, _FEW_ROWS), generator)
-    with _small_products(widest):
+    with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
         folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
         members, blocks, scores = [], [], []
         for encoding, choose in candidates:
@@ -213,21 +219,40 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     return selection
 
 
-def _small_products(widest: int) -> AbstractContextManager[Any]:
-    """Keep the products of small matrices on one thread: others would wait for each other longer than they work."""
-    if widest > _WORTH_THREADS:
-        return nullcontext()
-    from threadpoolctl import threadpool_limits
+class _OneThread:
+    """Keeps the products of small matrices on one thread: several would wait for each other longer than they work.
 
-    limited: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-    return limited
+    Fits may run side by side: the first to come sets the limit, and the last to go lifts it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if self._inside == 0:
+                self._limit = threadpool_limits(1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
 
 
 def _candidates(table: Table, classes: int) -> list[tuple[Features | Bins, Chooser]]:
     """Return the encodings, and how to choose a family for each."""
     candidates: list[tuple[Features | Bins, Chooser]] = [(Bins.fitted(table), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    features = Features.fitted(table, widest)
+    features = Features.fitted(table, min(widest, _MOST_LEVELS))
     if 0 < features.width <= widest:
         candidates.insert(0, (features, choose_discriminant))
     return candidates

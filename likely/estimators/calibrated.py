@@ -1,5 +1,6 @@
 """The classifier for tables: families by the kinds of columns, and calibrated probabilities by default."""
 
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,9 +11,9 @@ from likely.estimators.checks import check_classes
 from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge
+from likely.estimators.labelled import Labelled, labelled_whole, sampled
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
-from likely.estimators.typed import Labelled
 from likely.families import Gaussian, on_one_line, subtract_logs
 from likely.joint import Part
 from likely.learn import collect
@@ -126,9 +127,10 @@ class Classifier(NaiveBayes):
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
     ) -> tuple[Knowledge, Table]:
         if known is None and self.calibrate:
-            sample = self._sample(schema, rows, y) if isinstance(y, str) else None
+            seed = self.random_state
+            sample = sampled(schema, rows, y, sample_weight, SAMPLE, seed) if isinstance(y, str) else None
             if sample is None:
-                whole = next(self._labelled(schema, rows, y, sample_weight, whole=True))
+                whole = labelled_whole(schema, rows, y, sample_weight)
                 return self._begun(*whole), whole.table
             known = self._begun_by(sample)
         return super()._collected(schema, rows, y, sample_weight, known)
@@ -139,38 +141,33 @@ class Classifier(NaiveBayes):
         nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
         return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
 
-    def _sample(self, schema: Schema, rows: Rows, y: str) -> Labelled | None:
-        """Return rows from all over a table that has too many to choose on; None if it has not."""
-        import pyarrow as pa
+    def emptied(self) -> Self:
+        """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.
 
-        generator = np.random.default_rng(self.random_state)
-        kept: Any = None
-        keys = np.empty(0)
-        seen = 0
-        for batch in rows.batches():
-            seen += batch.num_rows
-            keys = np.concatenate([keys, generator.random(batch.num_rows)])
-            more = pa.Table.from_batches([batch])
-            kept = more if kept is None else pa.concat_tables([kept, more])
-            if len(keys) > SAMPLE:
-                chosen = np.sort(np.argpartition(keys, SAMPLE)[:SAMPLE])
-                keys, kept = keys[chosen], kept.take(chosen)
-        if seen <= SAMPLE:
-            return None
-        return next(self._labelled(schema, Rows.of(kept), y, None, whole=True))
+        >>> from likely import Classifier
+        >>> X, y = [[1.0], [1.5], [4.0], [4.5]], ["a", "a", "b", "b"]
+        >>> here = Classifier().fit(X, y)
+        >>> elsewhere = here.emptied().partial_fit([[2.0], [5.0]], ["a", "b"])
+        >>> here.merge(elsewhere).class_count_.tolist()
+        [3.0, 3.0]
+        """
+        known = self._known()
+        model = copy(self)
+        model._replace(known.with_statistics(known.statistics * 0.0))
+        return model
 
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned, as if their rows had been given to this one.
 
-        All must have been chosen on the same rows: fit one, and let copies of it learn other rows. The others stay as
-        they are.
+        All must have been chosen on the same rows: fit one, and let ``emptied`` copies of it learn other rows. The
+        others stay as they are.
         """
         for other in others:
             one, two = self._known().selection, other._known().selection
             if (one is None) != (two is None) or (one and two and not same_members(one, two)):
                 raise ValueError(
                     "expected models chosen on the same rows, got two that encode their columns in different ways: fit "
-                    "one of them, and let copies of it learn the other rows"
+                    "one of them, and let copies of it, from emptied(), learn the other rows"
                 )
         return super().merge(*others)
 

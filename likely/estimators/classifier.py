@@ -15,7 +15,7 @@ from likely.estimators.saved import KINDS, Saved
 from likely.families import on_one_line
 from likely.joint import Part
 from likely.learn import collect, training_folds
-from likely.statistics import Assignment, Labels
+from likely.statistics import Assignment, JointStatistics, Labels
 from likely.table import Columns, Table, read_assignment
 
 
@@ -98,8 +98,11 @@ class GenerativeClassifier(Questions):
         return self
 
     def _forget(self, table: Table, assignment: Assignment) -> None:
+        self._without(collect(table, assignment, self._known().parts))
+
+    def _without(self, gone: JointStatistics) -> None:
+        """Take statistics away."""
         knowledge = self._known()
-        gone = collect(table, assignment, knowledge.parts)
         statistics = knowledge.statistics - gone
         if not statistics.weights.sums["weight"].any():
             raise ValueError(
@@ -157,7 +160,7 @@ class GenerativeClassifier(Questions):
         if classes is not None:
             unknown = np.setdiff1d(statistics.classes, classes)
             if len(unknown):
-                raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown[0].item()!r} in y")
+                raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown.tolist()[0]!r} in y")
             knowledge = knowledge.with_statistics(statistics.with_classes(classes))
         return knowledge
 
@@ -175,6 +178,7 @@ class GenerativeClassifier(Questions):
         self._replace(knowledge)
 
     def _replace(self, knowledge: Knowledge) -> None:
+        knowledge.given_weights  # noqa: B018  what does not fit the classes is said before anything changes
         self._knowledge = knowledge
         self.classes_ = knowledge.statistics.classes
         self.class_count_ = knowledge.statistics.weights.sums["weight"]

@@ -40,6 +40,24 @@ def _whole(values: Array, kind: type) -> NDArray[Any]:
     return np.array([None if np.isnan(value) else kind(round(value)) for value in values.tolist()], dtype=object)
 
 
+def filled_column(column: "pa.ChunkedArray", values: NDArray[Any]) -> "pa.ChunkedArray":
+    """Return a column with values in place of missing cells, of its own type if that holds them. Others stay."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    holes = column.is_null(nan_is_null=True)
+    if not pc.any(holes).as_py():
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = pa.array(values[holes.to_numpy()].tolist(), from_pandas=True)
+    try:
+        found = found.cast(column.type)
+    except pa.ArrowInvalid:
+        column = column.cast(found.type)
+    return pc.replace_with_mask(column.combine_chunks(), holes.combine_chunks(), found)
+
+
 def arrow(columns: Mapping[str, NDArray[Any]]) -> "pa.Table":
     """Return columns as an Arrow table."""
     import pyarrow as pa

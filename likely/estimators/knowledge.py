@@ -30,14 +30,20 @@ class Knowledge:
         self.statistics = statistics
         self.columns = columns
         self.priors = priors
-        self.given_weights = read_priors(priors, statistics.classes, statistics.weights.sums["weight"])
         self._selection = selection
         self.derived: dict[str, Any] = {}
         """What else was found from it, kept by name."""
 
     @cached_property
+    def given_weights(self) -> Array | None:
+        """The class weights that were given, in the order of the classes."""
+        return read_priors(self.priors, self.statistics.classes, self.statistics.weights.sums["weight"])
+
+    @cached_property
     def joint(self) -> Joint:
         """The joint distribution, solved when it is first asked for."""
+        if not self.statistics.weights.sums["weight"].any():
+            raise ValueError("expected rows with a positive weight, got a model that has learned none")
         parts = tuple(part for part in self.parts if part.encoding is None)
         return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
 

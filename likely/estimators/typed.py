@@ -1,50 +1,26 @@
 """Tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
 
-import os
+import operator
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
-from likely.estimators.frames import arrow, completed, like
+from likely.estimators.frames import arrow, completed, filled_column, like
 from likely.estimators.knowledge import Knowledge
+from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, together
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import ALMOST_NUMBERS, Column, Schema, read_target
-from likely.statistics import Array, Assignment, Labels
-from likely.table import Block, Table, read_assignment, read_weights
-
-
-def is_typed(data: Any) -> bool:
-    """Say whether data are a table whose columns have types: a frame, records, a path; not a matrix of numbers.
-
-    >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
-    (True, True, False)
-    """
-    if hasattr(data, "tocsr") or isinstance(data, Table):
-        return False
-    if isinstance(data, str | os.PathLike | Mapping | Rows):
-        return True
-    if isinstance(data, np.ndarray):
-        return data.dtype.names is not None
-    if isinstance(data, list | tuple):
-        return len(data) > 0 and isinstance(data[0], str | os.PathLike | Mapping)
-    if hasattr(data, "columns") and hasattr(data, "dtypes"):
-        # A frame of nothing but floats is a matrix: read where it lies; its names must match, as scikit-learn wants.
-        return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "fetch_arrow_table") or hasattr(data, "read")
-
-
-class Labelled(NamedTuple):
-    """Some rows and the classes that they belong to."""
-
-    table: Table
-    assignment: Assignment
+from likely.schema import ALMOST_NUMBERS, Column, Schema
+from likely.statistics import Array
+from likely.table import Block, Table
 
 
 class TableClassifier(GenerativeClassifier):
@@ -95,7 +71,7 @@ class TableClassifier(GenerativeClassifier):
         known = getattr(self, "_knowledge", None)
         if not (hasattr(self, "schema_") if known else is_typed(X) or isinstance(y, str)):
             return super().partial_fit(X, y, classes, sample_weight)
-        rows = self._opened(X, known=known is not None)
+        rows = self._opened(X)
         schema = self.schema_ if known else self._inferred(rows, y)
         knowledge, last = self._collected(schema, rows, y, sample_weight, known)
         if classes is not None:
@@ -112,8 +88,11 @@ class TableClassifier(GenerativeClassifier):
         """Unlearn rows: the model becomes what it would be had it never seen them."""
         if not hasattr(self, "schema_"):
             return super().forget(X, y, sample_weight)
-        for table, assignment in self._labelled(self.schema_, self._opened(X, known=True), y, sample_weight):
-            self._forget(table, assignment)
+        knowledge = self._known()
+        batches = labelled(self.schema_, self._opened(X), y, sample_weight)
+        gone = [collect(table, assignment, knowledge.parts) for table, assignment in batches]
+        if gone:
+            self._without(reduce(operator.add, gone))
         return self
 
     def merge(self, *others: Self) -> Self:
@@ -141,8 +120,7 @@ class TableClassifier(GenerativeClassifier):
     def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Read all rows of a table at once."""
         rows = self._opened(X)
-        schema = self._inferred(rows, y)
-        return next(self._labelled(schema, rows, y, sample_weight, whole=True))
+        return labelled_whole(self._inferred(rows, y), rows, y, sample_weight)
 
     def _opened(self, X: Any, *, known: bool = False) -> Rows:
         return open_rows(X, missing=self.missing, typed=not known)
@@ -166,6 +144,10 @@ class TableClassifier(GenerativeClassifier):
                 f"if it stands for a missing cell, say missing=[{word}]",
                 stacklevel=3,
             )
+        given = self._overrides()
+        unread = [c.name for c in schema.columns if c.kind == "ignore" and c.name not in given]
+        if unread:
+            warnings.warn(f"columns that cannot be read are left out: {', '.join(map(repr, unread))}", stacklevel=3)
         texts = [column.name for column in schema.columns if column.kind == "text"]
         if texts:
             warnings.warn(
@@ -177,6 +159,8 @@ class TableClassifier(GenerativeClassifier):
 
     def _overrides(self) -> dict[str, str]:
         """Return the kinds of columns that were given by name."""
+        if isinstance(self.columns, list | tuple | np.ndarray):
+            raise ValueError(f"expected what columns are by name, as a dict, for a table, got {self.columns!r}")
         if not isinstance(self.columns, Mapping):
             return {}
         return {name: str(getattr(family, "name", family)) for name, family in self.columns.items()}
@@ -186,7 +170,7 @@ class TableClassifier(GenerativeClassifier):
     ) -> tuple[Knowledge, Table]:
         """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch."""
         table = None
-        for table, assignment in self._labelled(schema, rows, y, sample_weight):
+        for table, assignment in labelled(schema, rows, y, sample_weight):
             if known is None:
                 known = self._begun(table, assignment)
             else:
@@ -194,36 +178,6 @@ class TableClassifier(GenerativeClassifier):
         if known is None or table is None:
             raise ValueError("expected rows with a label, got none")
         return known, table
-
-    def _labelled(
-        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, whole: bool = False
-    ) -> Iterator[Labelled]:
-        """Return the rows that have a label, batch by batch, or as a whole."""
-        named = isinstance(y, str)
-        given = None if named else _labels(y, sample_weight)
-        weights = read_weights(sample_weight, len(sample_weight)) if named and sample_weight is not None else None
-        first = dropped = 0
-        for batch in _together(rows) if whole else rows.batches():
-            part = slice(first, first + batch.num_rows)
-            table = schema.table(batch, start=first, note=first == 0)
-            first += batch.num_rows
-            if given is not None:
-                _check_length(given, part.stop, last=False)
-                yield Labelled(table, given.taken(part))
-                continue
-            labels = read_target(batch, y)
-            kept = _there(labels)
-            dropped += len(labels) - int(kept.sum())
-            if weights is not None and len(weights) < part.stop:
-                raise ValueError(f"expected a weight for each row, got {len(weights)} weights")
-            if kept.any():
-                table = table if kept.all() else table.taken(kept)
-                part_weights = None if weights is None else weights[part][kept]
-                yield Labelled(table, read_assignment(_tidy(labels[kept]), part_weights, table.rows))
-        if given is not None:
-            _check_length(given, first, last=True)
-        if dropped:
-            warnings.warn(f"{dropped:,} rows without a label in {y!r} are left out", stacklevel=4)
 
     def _keep_schema(self, schema: Schema, y: Any) -> None:
         self.schema_ = schema
@@ -252,18 +206,27 @@ class TableClassifier(GenerativeClassifier):
             schema = Schema(tuple(Column(name, "number") for name in self.feature_names_in_))
         if schema is None or isinstance(X, Table):
             return super()._read_next(X)
-        (batch,) = _together(self._opened(X, known=True))
-        return schema.table(batch)
+        return schema.table(together(self._opened(X, known=True)))
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         if not hasattr(self, "schema_"):
             return super()._given_rows(given, n)
         if not given:
             return Table(np.full((n, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
-        for column in given:
-            self._column(column)
-        one = self.schema_.table(arrow({name: np.array([value]) for name, value in given.items()}), note=False)
-        return one.taken(np.zeros(n, dtype=np.int64))
+        named = {self.joint_names[self._column(column)]: value for column, value in given.items()}
+        own = {column.name for column in self.schema_.columns}
+        whole = {name: value for name, value in named.items() if name in own}
+        one = Table(np.full((1, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
+        if whole:
+            one = self.schema_.table(arrow({name: np.array([value]) for name, value in whole.items()}), note=False)
+        cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
+        for name in named.keys() - whole.keys():  # parts of dates
+            j = self._column(name)
+            if one.kinds[j] == "category":
+                cells[0, j], categories[j] = 0.0, np.array([str(named[name])], dtype=object)
+            else:
+                cells[0, j] = named[name]
+        return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
     def _drawn_rows(self, given: Table, x: Array) -> Any:
         if not given.kinds:
@@ -286,13 +249,11 @@ class TableClassifier(GenerativeClassifier):
             if table.names is None or not hasattr(X, "dtypes"):
                 return rows
             return like(arrow({name: rows[:, j] for j, name in enumerate(table.names)}), X)
-        import pyarrow.compute as pc
-
-        (batch,) = _together(self._opened(X))
+        batch = together(self._opened(X))
         columns = self._completed(table, filled)
         for i, name in enumerate(batch.schema.names):
-            if name in columns and pc.any(batch.column(i).is_null(nan_is_null=True)).as_py():
-                batch = batch.set_column(i, name, arrow({name: columns[name]}).column(0))
+            if name in columns:
+                batch = batch.set_column(i, name, filled_column(batch.column(i), columns[name]))
         return like(batch, X)
 
     def _shown(self, table: Table, X: Any) -> Any:
@@ -303,34 +264,3 @@ class TableClassifier(GenerativeClassifier):
             there = ~np.isnan(Block(table, [j]).values()[:, 0])
             shown[there, j] = np.asarray(names, dtype=object)[shown[there, j].astype(np.int64)]
         return shown
-
-
-def _together(rows: Rows) -> Iterator[Any]:
-    """Return all rows in one batch."""
-    import pyarrow as pa
-
-    batches = list(rows.batches())
-    yield pa.Table.from_batches(batches, batches[0].schema if batches else rows.schema).combine_chunks()
-
-
-def _labels(y: Any, sample_weight: Any) -> Assignment:
-    """Read a label for each row."""
-    if y is None or not hasattr(y, "__len__"):
-        raise ValueError(f"expected a label for each row, or the name of a column, got y={y!r}")
-    return read_assignment(y, sample_weight, len(y))
-
-
-def _check_length(given: Assignment, rows: int, *, last: bool) -> None:
-    if len(given.codes) < rows or (last and len(given.codes) != rows):
-        raise ValueError(f"expected one label for each row, got {len(given.codes)} labels for {rows} rows or more")
-
-
-def _there(labels: Labels) -> NDArray[np.bool_]:
-    if labels.dtype != object:
-        return np.full(len(labels), True)
-    return np.array([label is not None for label in labels], dtype=bool)
-
-
-def _tidy(labels: Labels) -> Labels:
-    """Return labels among which none is missing any more as an array of their own type."""
-    return np.asarray(labels.tolist()) if labels.dtype == object else labels

@@ -68,9 +68,8 @@ class Categorical(Smoothed):
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
-        return CategoricalDensity(
-            statistics.labels["category"]["value"].copy(), *self.shares(statistics), domain=self.domain
-        )
+        seen = without_unseen(statistics)
+        return CategoricalDensity(seen.labels["category"]["value"].copy(), *self.shares(seen), domain=self.domain)
 
     def shares(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
         """Return where each column's categories start, and the share of every class and category."""
@@ -96,14 +95,13 @@ class Numbered(Categorical):
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, also of those that were never seen."""
-        return super().solve(self.completed(statistics))
+        whole = self.completed(statistics)
+        return CategoricalDensity(whole.labels["category"]["value"].copy(), *self.shares(whole), domain=self.domain)
 
     def completed(self, statistics: Statistics) -> Statistics:
         """Return the statistics with all categories of every column, from 0 to the largest that has any weight."""
+        statistics = without_unseen(statistics)
         counts, labels = statistics.sums["count"], statistics.labels["category"]
-        seen = counts.any(axis=0)
-        if not seen.all():
-            counts, labels = counts[:, seen], labels[seen]
         columns, values = labels["column"], labels["value"].astype(np.int64)
         sizes = np.zeros(len(statistics.sums["columns"]), dtype=np.int64)
         sizes[columns] = values + 1  # the last of a column is its largest: labels are sorted
@@ -116,6 +114,16 @@ class Numbered(Categorical):
         wider[:, starts[columns] + values] = counts
         sums, names = {**statistics.sums, "count": wider}, {**statistics.labels, "category": complete}
         return Statistics(sums, statistics.axes, names)
+
+
+def without_unseen(statistics: Statistics) -> Statistics:
+    """Return statistics without the categories that no row has, or has no longer."""
+    counts, labels = statistics.sums["count"], statistics.labels["category"]
+    seen = counts.any(axis=0)
+    if seen.all():
+        return statistics
+    sums, names = {**statistics.sums, "count": counts[:, seen]}, {**statistics.labels, "category": labels[seen]}
+    return Statistics(sums, statistics.axes, names)
 
 
 def _shares(smoothed: Array) -> Array:
@@ -158,10 +166,12 @@ class CategoricalDensity(Density):
         x = np.full((len(codes), len(self.starts) - 1), np.nan)
         for j, (first, last) in enumerate(pairwise(self.starts)):
             if last > first:
-                below = np.cumsum(self.shares[:, first:last], axis=1)
-                below[:, -1] = 1.0
-                places = (generator.random(len(codes))[:, None] >= below[codes]).sum(axis=1)
-                x[:, j] = self.values[first + places]
+                u = generator.random(len(codes))
+                for c in np.unique(codes):
+                    rows = codes == c
+                    below = np.cumsum(self.shares[c, first:last])
+                    below[-1] = 1.0
+                    x[rows, j] = self.values[first + np.searchsorted(below, u[rows], side="right")]
         return x
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.families.base import Family
-from likely.families.categorical import Categorical, CategoricalDensity
+from likely.families.categorical import Categorical, CategoricalDensity, without_unseen
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -40,6 +40,7 @@ class LeaveOneOut(Family):
 
     def solve(self, statistics: Statistics) -> CategoricalDensity:
         """Return the shares of the categories."""
+        statistics = without_unseen(statistics)
         counts, labels = statistics.sums["count"], statistics.labels["category"]
         starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1)).astype(np.int64)
         return CategoricalDensity(labels["value"].copy(), starts, _smoothed(counts, starts))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely import native
-from likely.families.categorical import Categorical, CategoricalDensity
+from likely.families.categorical import Categorical, CategoricalDensity, without_unseen
 from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block
 
@@ -28,8 +28,9 @@ class Named(Categorical):
 
     def solve(self, statistics: Statistics) -> "NamedDensity":
         """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
-        names = statistics.labels["category"]["value"]
-        starts, shares = self.shares(statistics)
+        seen = without_unseen(statistics)
+        names = seen.labels["category"]["value"]
+        starts, shares = self.shares(seen)
         places = np.arange(len(names)) - np.repeat(starts[:-1], np.diff(starts))
         return NamedDensity(places.astype(np.float64), starts, shares, self.domain, names)
 

@@ -78,7 +78,9 @@ def known(moments: Moments) -> Moments:
 def variances_of_all(moments: Moments) -> Array:
     """Return the variance of every column over all rows, whatever their class; 1 if it never varies."""
     variances = np.diagonal(moments.pooled.scatter[0]) / max(float(moments.n.sum()), 1.0)
-    return np.where(variances > 0, variances, 1.0)
+    # What is left of a column that no longer varies is rounding, of numbers as large as its mean.
+    rounding = _COLLINEAR * (1.0 + moments.pooled.mean[0] ** 2)
+    return np.where(variances > rounding, variances, 1.0)
 
 
 def shared_covariance(moments: Moments, diagonal: float, of_all: Array) -> Array:
