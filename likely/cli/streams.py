@@ -122,5 +122,5 @@ def _watch(rows: "Rows", doing: str, done: Event) -> None:
         while not done.wait(0.1):
             read, total, unit = rows.progress
             counted = f"{read / 1e6:,.1f} MB" if unit == "bytes" else f"{read:,} {unit}"
-            whole = total is not None and read >= total  # what takes time now is no longer reading
-            bar.update(task, total=None if whole else total, completed=read, read=counted)
+            # Reading runs ahead of the work: what has been read whole is not done yet.
+            bar.update(task, total=total, completed=read if total is None else min(read, total - 1), read=counted)

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -268,11 +268,12 @@ class TableClassifier(GenerativeClassifier):
     def _drawn_rows(self, given: Table, x: Array) -> Any:
         if not given.kinds:
             return super()._drawn_rows(given, x)
-        return like(arrow(self._completed(given, x)), None)
+        return like(arrow(self._completed(given, x, self.joint_names)), None)
 
-    def _completed(self, table: Table, x: Array) -> dict[str, NDArray[Any]]:
+    def _completed(self, table: Table, x: Array, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
         names = self.joint_.categories
-        return {self.joint_names[j]: completed(table, x, j, names.get(j)) for j in range(x.shape[1])}
+        places = [j for j, name in enumerate(self.joint_names) if name in wanted]
+        return {self.joint_names[j]: completed(table, x, j, names.get(j)) for j in places}
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -289,10 +290,10 @@ class TableClassifier(GenerativeClassifier):
         import pyarrow.compute as pc
 
         (batch,) = _together(self._opened(X))
-        columns = self._completed(table, filled)
-        for i, name in enumerate(batch.schema.names):
-            if name in columns and pc.any(batch.column(i).is_null(nan_is_null=True)).as_py():
-                batch = batch.set_column(i, name, arrow({name: columns[name]}).column(0))
+        names = batch.schema.names
+        holes = [name for name in names if pc.any(batch.column(name).is_null(nan_is_null=True)).as_py()]
+        for name, column in self._completed(table, filled, holes).items():
+            batch = batch.set_column(names.index(name), name, arrow({name: column}).column(0))
         return like(batch, X)
 
     def _shown(self, table: Table, X: Any) -> Any:
