@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,28 @@ def check_place(out: str | None) -> None:
         )
     if os.path.isdir(out):
         raise ValueError(f"expected the name of a file to write, got the folder {out!r}")
+
+
+@contextmanager
+def read_meanwhile(rows: "Rows", data: Sequence[str]) -> Iterator[None]:
+    """Find the types of columns of files while something else is done, such as an import.
+
+    What fails is tried again later, and told then; a stream could not be read again.
+    """
+    if STANDARD in data:
+        yield
+        return
+    reader = Thread(target=_find_types, args=(rows,), daemon=True)
+    reader.start()
+    try:
+        yield
+    finally:
+        reader.join()
+
+
+def _find_types(rows: "Rows") -> None:
+    with suppress(Exception):
+        _ = rows.schema
 
 
 @contextmanager
