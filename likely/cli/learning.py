@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import check_place, opened, progress
+from likely.cli.streams import check_place, opened, progress, read_meanwhile
 
 
 def fit(
@@ -26,8 +26,10 @@ def fit(
 
     check_place(output)
     start = perf_counter()
-    begun = _new(model, _kinds(column, ignore), missing, calibrate, seed)
+    kinds = _kinds(column, ignore)
     rows = opened(data, form, missing)
+    with read_meanwhile(rows, data):
+        begun = _new(model, kinds, missing, calibrate, seed)
     with progress(rows, "learning"):
         begun.fit(rows, target)
     begun.save(output)

@@ -58,7 +58,8 @@ class Loaded(NamedTuple):
 
         labels = None
         if self.target is not None and self.target in batch.schema.names:
-            labels = [self.label(text) for text in text_of(batch.column(self.target)).to_pylist()]
+            known = self.labels
+            labels = [known.get(text, text) for text in text_of(batch.column(self.target)).to_pylist()]
         if hasattr(self.model, "schema_"):
             rows = self.model.impute(without_words(batch, self.missing), labels, how=how, random_state=generator)
             return {name: rows.column(name).combine_chunks() for name in rows.schema.names}

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -95,6 +95,28 @@ def check_place(out: str | None) -> None:
 
 
 @contextmanager
+def read_meanwhile(rows: "Rows", data: Sequence[str]) -> Iterator[None]:
+    """Find the types of columns of files while something else is done, such as an import.
+
+    What fails is tried again later, and told then; a stream could not be read again.
+    """
+    if STANDARD in data:
+        yield
+        return
+    reader = Thread(target=_find_types, args=(rows,), daemon=True)
+    reader.start()
+    try:
+        yield
+    finally:
+        reader.join()
+
+
+def _find_types(rows: "Rows") -> None:
+    with suppress(Exception):
+        _ = rows.schema
+
+
+@contextmanager
 def progress(rows: "Rows", doing: str) -> Iterator[None]:
     """Show how far rows have been read, if that takes long and a person looks on."""
     if not sys.stderr.isatty():
@@ -122,5 +144,5 @@ def _watch(rows: "Rows", doing: str, done: Event) -> None:
         while not done.wait(0.1):
             read, total, unit = rows.progress
             counted = f"{read / 1e6:,.1f} MB" if unit == "bytes" else f"{read:,} {unit}"
-            whole = total is not None and read >= total  # what takes time now is no longer reading
-            bar.update(task, total=None if whole else total, completed=read, read=counted)
+            # Reading runs ahead of the work: what has been read whole is not done yet.
+            bar.update(task, total=total, completed=read if total is None else min(read, total - 1), read=counted)

@@ -46,8 +46,6 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any]) -> "pa.Chunke
     import pyarrow.compute as pc
 
     holes = column.is_null(nan_is_null=True)
-    if not pc.any(holes).as_py():
-        return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     found = pa.array(values[holes.to_numpy()].tolist(), from_pandas=True)

@@ -22,7 +22,7 @@ def is_typed(data: Any) -> bool:
     """
     if hasattr(data, "tocsr") or isinstance(data, Table):
         return False
-    if isinstance(data, str | os.PathLike | Mapping):
+    if isinstance(data, str | os.PathLike | Mapping | Rows):
         return True
     if isinstance(data, np.ndarray):
         return data.dtype.names is not None

@@ -2,7 +2,7 @@
 
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Self
@@ -231,11 +231,12 @@ class TableClassifier(GenerativeClassifier):
     def _drawn_rows(self, given: Table, x: Array) -> Any:
         if not given.kinds:
             return super()._drawn_rows(given, x)
-        return like(arrow(self._completed(given, x)), None)
+        return like(arrow(self._completed(given, x, self.joint_names)), None)
 
-    def _completed(self, table: Table, x: Array) -> dict[str, NDArray[Any]]:
+    def _completed(self, table: Table, x: Array, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
         names = self.joint_.categories
-        return {self.joint_names[j]: completed(table, x, j, names.get(j)) for j in range(x.shape[1])}
+        places = [j for j, name in enumerate(self.joint_names) if name in wanted]
+        return {self.joint_names[j]: completed(table, x, j, names.get(j)) for j in places}
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -249,11 +250,14 @@ class TableClassifier(GenerativeClassifier):
             if table.names is None or not hasattr(X, "dtypes"):
                 return rows
             return like(arrow({name: rows[:, j] for j, name in enumerate(table.names)}), X)
+        import pyarrow.compute as pc
+
         batch = together(self._opened(X))
-        columns = self._completed(table, filled)
-        for i, name in enumerate(batch.schema.names):
-            if name in columns:
-                batch = batch.set_column(i, name, filled_column(batch.column(i), columns[name]))
+        names = batch.schema.names
+        holes = [name for name in names if pc.any(batch.column(name).is_null(nan_is_null=True)).as_py()]
+        for name, values in self._completed(table, filled, holes).items():
+            column = filled_column(batch.column(name), values)
+            batch = batch.set_column(names.index(name), name, column)
         return like(batch, X)
 
     def _shown(self, table: Table, X: Any) -> Any:
