@@ -156,6 +156,22 @@ class Classifier(NaiveBayes):
         model._replace(known.with_statistics(known.statistics * 0.0))
         return model
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. What the first rows decided stays: kinds, ranks, bins, and the calibration.
+
+        ``classes`` may name labels that will come later; labels not named are learned when they come.
+        """
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def evaluate(
+        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Evaluation:
+        """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
+
+        The rows are dealt into folds, and each fold is predicted by a model that was chosen and calibrated on the others.
+        """
+        return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
+
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned, as if their rows had been given to this one.
 

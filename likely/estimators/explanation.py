@@ -21,7 +21,8 @@ class Explanation:
         what holds before any cell is read: the log-odds of the class weights (and, under a full covariance, of what
         no single column accounts for)
     cells
-        what each cell says, rows × columns: positive for ``label``, negative for ``against``, 0 where it is missing
+        what each cell says, rows × columns: positive for ``label``, negative for ``against``; 0 where it is missing,
+        unless that it is missing says something
     columns
         the columns and their names
     values

@@ -51,7 +51,7 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any]) -> "pa.Chunke
     found = pa.array(values[holes.to_numpy()].tolist(), from_pandas=True)
     try:
         found = found.cast(column.type)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         column = column.cast(found.type)
     return pc.replace_with_mask(column.combine_chunks(), holes.combine_chunks(), found)
 

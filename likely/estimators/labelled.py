@@ -90,7 +90,7 @@ def _labelled(schema: Schema, batches: Iterator[Any], y: Any, sample_weight: Any
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
-    if dropped:
+    if 0 < dropped < first:
         warnings.warn(f"{dropped:,} rows without a label in {y!r} are left out", stacklevel=5)
 
 
