@@ -168,7 +168,7 @@ class Classifier(NaiveBayes):
     ) -> Evaluation:
         """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
 
-        The rows are dealt into folds, and each fold is predicted by a model that was chosen and calibrated on the others.
+        The rows are dealt into folds; each is predicted by a model that was chosen and calibrated on the others.
         """
         return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
 
