@@ -272,7 +272,7 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
         y = np.asarray(labels, dtype=object)  # numbers among text would have become text
         if all(isinstance(label, str) for label in labels):
             y = y.astype(str)
-    if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if label is None or label != label]):
+    if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if is_missing(label)]):
         raise ValueError(
             f"expected a label for each row, got {y[missing[0]]!r} in row {missing[0]} of y "
             f"({len(missing)} missing, Input contains NaN): leave these rows out"
@@ -283,6 +283,11 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
         kinds = sorted({type(label).__name__ for label in y})
         raise TypeError(f"expected labels of one type, got {' and '.join(kinds)}: convert y to one of them") from None
     return classes, places.astype(np.int32)
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a value stands for none: None, NaN, or pandas' NA, which no comparison answers."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:

@@ -151,7 +151,7 @@ def _text(column: Any) -> Any:
     if pa.types.is_floating(column.type):
         return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.string()), column.cast(pa.string()))
     try:
-        return text_of(plain(column))
+        return text_of(plain(column)).cast(pa.string())
     except ValueError:
         return pa.array(map(_cell_text, column.to_pylist()), pa.string())
 

@@ -209,7 +209,7 @@ def test_words_for_missing():
 
 def test_a_word_among_numbers_is_told_of():
     frame = pd.DataFrame({"a": [*map(str, range(20)), "NA"]})
-    with pytest.warns(UserWarning, match=r"numbers but for the word 'NA'.*missing=\['NA'\]"):
+    with pytest.warns(UserWarning, match=r"'a' but for 'NA'.*missing=\['NA'\]"):
         NaiveBayes().fit(frame, np.arange(21) % 2)
     model = NaiveBayes(missing=["NA"]).fit(frame, np.arange(21) % 2)
     assert model.schema_.kinds == ("number",)

@@ -188,3 +188,26 @@ def test_fits_side_by_side_leave_threads_as_they_were():
     assert threads() == before
     for model in models[1:]:
         np.testing.assert_array_equal(model.predict_proba(frame()), models[0].predict_proba(frame()))
+
+
+def test_small_things():
+    rows = frame()
+    model = NaiveBayes().fit(rows, "y")
+    assert model.score(rows, "y") == model.score(rows, rows.y)
+    with pytest.raises(ValueError, match="missing"):
+        NaiveBayes().fit(rows.drop(columns="y"), [*rows.y[:-1], pd.NA])
+    huge = rows.assign(i=[*rows.i[:-1], 10**300])
+    assert np.isfinite(NaiveBayes({"i": "integer"}).fit(huge.astype({"i": float}), "y").predict_proba(rows)).all()
+
+
+def test_text_of_any_width_is_written():
+    import io
+
+    import pyarrow as pa
+
+    from likely.writing import write_rows
+
+    table = pa.table({"a": pa.array(["x", None, 'q"'], pa.large_string()), "b": pa.array(["u", "v,w", ""])})
+    out = io.BytesIO()
+    write_rows([table], out, "csv")
+    assert out.getvalue().decode() == 'a,b\nx,u\n,"v,w"\n"q""",\n'

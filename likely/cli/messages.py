@@ -14,6 +14,7 @@ WRONG, INTERRUPTED = 2, 130
 _OPTIONS = (
     (r"columns=\{(['\"])(.*?)\1: (['\"])(.*?)\3\}", r"--column '\2=\4'"),
     (r"\bin columns=", "in --column"),
+    (r"\bsay missing=\[(.*?)\]", r"say --missing, once for each of \1"),
     (r"\bsay format=", "say --format"),
     (r"\bsay the format\b", "say --format"),
     (r"\bsay what the column is\b", "say --column NAME=KIND"),

@@ -12,7 +12,7 @@ from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
 from likely.statistics import Array, Labels
-from likely.table import Block, Table
+from likely.table import Block, Table, is_missing
 
 
 class Questions(Estimator):
@@ -184,7 +184,7 @@ class Questions(Estimator):
         labels = np.asarray(y, dtype=object).ravel()
         if len(labels) != rows:
             raise ValueError(f"expected a label, or None, for each of the {rows} rows of X, got {len(labels)}")
-        unknown = [label is None or label != label for label in labels]
+        unknown = [is_missing(label) for label in labels]
         places = {None: -1, **{label: place for place, label in enumerate(self.classes_.tolist())}}
         try:
             return np.array(

@@ -18,7 +18,7 @@ from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_wh
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import ALMOST_NUMBERS, Column, Schema
+from likely.schema import ALMOST_NUMBERS, Column, Schema, read_target
 from likely.statistics import Array
 from likely.table import Block, Table
 
@@ -117,6 +117,12 @@ class TableClassifier(GenerativeClassifier):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         return self._evaluated(*self._whole(X, y, sample_weight), folds, random_state)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
+        if isinstance(y, str):
+            y = read_target(together(self._opened(X)), y)
+        return super().score(X, y, sample_weight)
+
     def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Read all rows of a table at once."""
         rows = self._opened(X)
@@ -129,19 +135,18 @@ class TableClassifier(GenerativeClassifier):
         schema = Schema.infer(rows, overrides=self._overrides())
         schema = schema.without(y) if isinstance(y, str) else schema
         if not schema.names:
-            raise ValueError(
-                f"expected columns to learn from, got none that are numbers, categories or dates:\n{schema}"
-            )
+            raise ValueError("expected columns of numbers, categories or dates to learn from, got none, or no rows")
         almost = {
             column.name: column.seen.note.removeprefix(ALMOST_NUMBERS).strip()
             for column in schema.columns
             if column.seen and column.seen.note.startswith(ALMOST_NUMBERS)
         }
         if almost:
-            word = next(iter(almost.values()))
+            shown = ", ".join(f"{name!r} but for {word}" for name, word in almost.items())
+            words = ", ".join(dict.fromkeys(almost.values()))
             warnings.warn(
-                f"columns of numbers but for the word {word} are taken as categories: {', '.join(map(repr, almost))}; "
-                f"if it stands for a missing cell, say missing=[{word}]",
+                f"columns that are numbers but for one word are taken as categories ({shown}); if it stands for a "
+                f"missing cell, say missing=[{words}]",
                 stacklevel=3,
             )
         given = self._overrides()

@@ -8,6 +8,9 @@ from likely import native
 from likely.statistics import Array, Assignment
 from likely.table import Block
 
+# Larger numbers are no counts.
+_MOST_COUNTED = 1e9
+
 
 def family_of_integers(block: Block, assignment: Assignment) -> str:
     """Return "categorical", "poisson" or "gaussian", whichever explains one column of whole numbers best.
@@ -28,11 +31,13 @@ def family_of_integers(block: Block, assignment: Assignment) -> str:
     counts, n = counts[:, n > 0], n[n > 0]
     price = 0.5 * math.log(n.sum())
     k = len(n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gaussian = np.nan_to_num(_gaussian(values, counts, n), nan=-np.inf)
     scores = {
         "categorical": _categorical(counts, n) - price * k * (len(values) - 1),
-        "gaussian": _gaussian(values, counts, n) - price * k * 2,
+        "gaussian": gaussian - price * k * 2,
     }
-    if values[0] >= 0:
+    if values[0] >= 0 and values[-1] < _MOST_COUNTED:
         scores["poisson"] = _poisson(values, counts, n) - price * k
     return max(scores, key=lambda name: scores[name])
 

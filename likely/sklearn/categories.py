@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from likely.families import on_one_line
 from likely.statistics import Array, JointStatistics, Statistics
-from likely.table import Columns, Table, column_names, read_table
+from likely.table import Columns, Table, column_names, is_missing, read_table
 
 Categories = Mapping[int, tuple[str, ...]]
 """Of each column of text its categories, sorted. The cells of all other columns are numbers."""
@@ -136,7 +136,7 @@ class _Column:
         return np.array(numbers, dtype=np.float64)[self.places]
 
     def _number(self, cell: Any) -> float:
-        if _is_missing(cell):
+        if is_missing(cell):
             return np.nan
         if isinstance(cell, str):
             raise ValueError(f"expected numbers in {self.where}, as were learned before, got {cell!r}")
@@ -148,7 +148,7 @@ class _Column:
     def _place(self, cell: Any, number: dict[str, float]) -> float:
         if isinstance(cell, str):
             return number.get(cell, np.nan)
-        if _is_missing(cell):
+        if is_missing(cell):
             return np.nan
         raise ValueError(
             f"expected text in {self.where}, as in its other rows, got {cell!r}: write all its categories as text"
@@ -182,10 +182,6 @@ def _cells_with_text(data: Any, known: Categories) -> _Cells | None:
     columns = Columns(matrix.shape[1], names)
     cells = matrix.astype(object)
     return _Cells(tuple(_Column.read(cells[:, j], columns.listed([j])) for j in range(columns.width)), names)
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
 
 
 def _unfit(cell: Any, where: str) -> str:
