@@ -150,7 +150,7 @@ class TableClassifier(GenerativeClassifier):
                 stacklevel=3,
             )
         given = self._overrides()
-        unread = [c.name for c in schema.columns if c.kind == "ignore" and c.name not in given]
+        unread = [c.name for c in schema.columns if c.kind == "ignore" and c.name not in given and c.source == "other"]
         if unread:
             warnings.warn(f"columns that cannot be read are left out: {', '.join(map(repr, unread))}", stacklevel=3)
         texts = [column.name for column in schema.columns if column.kind == "text"]
