@@ -4,8 +4,10 @@ One more kind of member takes an encoding, a family, and a chooser: from encoded
 with the statistics of all rows and the log posteriors out of fold.
 """
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +20,8 @@ from likely.families.leave_one_out import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.features import Features
-from likely.learn import deal
+from likely.joint import Part
+from likely.learn import collect_folds, deal
 from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment, Statistics
 from likely.stored import Arrays, stored_value
@@ -41,9 +44,10 @@ class Member:
     encoding: Features | Bins
     family: Family
 
-    def collect(self, table: Table, assignment: Assignment) -> Statistics:
-        """Collect the statistics of encoded rows."""
-        return self.family.collect(Block(self.encoding.encoded(table), None), assignment)
+    @property
+    def part(self) -> Part:
+        """What is collected of it."""
+        return Part(self.family, None, self.encoding)
 
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
@@ -95,13 +99,10 @@ class Folds(NamedTuple):
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
-        classes, codes, weights = self.assignment
-        k = len(classes)
-        cells = Assignment(np.arange(self.number * k), (self.places * k + codes).astype(np.int32), weights)
-        together = family.collect(Block(encoded, None), cells)
-        if together.origin is not None:  # one origin for all, so that adding them is adding their sums
-            together = together.rebased(np.zeros_like(together.origin))
-        return tuple(together.of_classes(slice(f * k, (f + 1) * k), classes) for f in range(self.number))
+        folds = collect_folds(encoded, self.assignment, self.places, (Part(family, None),))
+        parts = [fold.blocks[0] for fold in folds]
+        # One origin for all, so that adding them is adding their sums.
+        return tuple(p if p.origin is None else p.rebased(np.zeros_like(p.origin)) for p in parts)
 
     def splits(
         self, parts: tuple[Statistics, ...], total: Statistics, number: int
@@ -131,10 +132,7 @@ def class_shares(counts: Array) -> Array:
 
 def sum_of(parts: tuple[Statistics, ...]) -> Statistics:
     """Add statistics up."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total.restored()
+    return reduce(operator.add, parts).restored()
 
 
 def log_posteriors(density: Density, encoded: Table, log_shares: Array) -> Array:

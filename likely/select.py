@@ -14,6 +14,7 @@ from likely.binned import Bins
 from likely.calibration import Calibration
 from likely.families import Density
 from likely.features import Features
+from likely.learn import collect
 from likely.members import (
     Chooser,
     Folds,
@@ -106,16 +107,7 @@ class Selection:
 
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
         """Collect the statistics of more rows, to be added or subtracted."""
-        total: JointStatistics | None = None
-        for first, tile in self._tiles(table):
-            classes, codes, weights = assignment
-            rows = slice(first, first + tile.rows)
-            part = Assignment(classes, codes[rows], None if weights is None else weights[rows])
-            blocks = tuple(member.collect(tile, part) for member in self.members)
-            found = JointStatistics(class_weights(part), blocks)
-            total = found if total is None else total + found
-        assert total is not None
-        return total
+        return collect(table, assignment, tuple(member.part for member in self.members))
 
     def learned(self, table: Table, assignment: Assignment) -> Self:
         """Return the selection with more rows."""

@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from likely import select as selecting
 from likely.features import Features
+from likely.learn import collect
 from likely.members import Folds, choose_discriminant, choose_levels, class_shares, log_posteriors
 from likely.select import Selection, select
 from likely.statistics import Assignment
@@ -76,7 +77,7 @@ def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) ->
         )
         weights = others[1].weights
         shares = class_shares(np.bincount(others[1].codes, weights, 3).astype(float))
-        density = chosen.family.solve(member.collect(*others))
+        density = chosen.family.solve(collect(*others, (member.part,)).blocks[0])
         expected = log_posteriors(density, encoding.encoded(held[0]), np.log(shares))
         np.testing.assert_allclose(chosen.log_posteriors[folds.places == f], expected, rtol=1e-6, atol=1e-8)
 

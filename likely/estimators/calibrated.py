@@ -121,7 +121,7 @@ class Classifier(NaiveBayes):
         knowledge = super()._begun(table, assignment)
         if not self.calibrate:
             return knowledge
-        return knowledge.with_selection(select(table, assignment, seed=self.random_state), None)
+        return knowledge.with_selection(select(table, assignment, seed=self.random_state))
 
     def _collected(
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
@@ -202,7 +202,7 @@ class Classifier(NaiveBayes):
         chosen = more.pop("selection", None)
         model = super()._from_saved(replace(saved, more=more))
         if chosen is not None:
-            model._replace(saved.knowledge.with_selection(_read_selection(chosen, saved), None))
+            model._replace(saved.knowledge.with_selection(_read_selection(chosen, saved)))
         return model
 
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:

@@ -61,11 +61,10 @@ class Knowledge:
         """Return the knowledge of other statistics."""
         return Knowledge(self.parts, statistics, self.columns, self.priors, self._selection)
 
-    def with_selection(self, selection: Selection, statistics: JointStatistics | None) -> "Knowledge":
-        """Return the knowledge with members of a selection, and the statistics of the same rows for them."""
-        members = tuple(Part(member.family, None, member.encoding) for member in selection.members)
-        found = selection.statistics if statistics is None else statistics
-        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *found.blocks))
+    def with_selection(self, selection: Selection) -> "Knowledge":
+        """Return the knowledge with the members of a selection, which has the statistics of the same rows."""
+        members = tuple(member.part for member in selection.members)
+        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *selection.statistics.blocks))
         return Knowledge((*self.parts, *members), joined, self.columns, self.priors, selection)
 
 
