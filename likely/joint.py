@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families import Density, Family, LinearForm, QuadraticForm, UnsolvableError, readable_errors, subtract_logs
-from likely.families.named import NamedDensity
 from likely.statistics import Array, JointStatistics, Labels
 from likely.table import Block, Columns, Table
 
@@ -151,10 +150,10 @@ class Joint:
     def categories(self) -> dict[int, Labels]:
         """The names of the categories of every column that has such, in the order of their places in drawn rows."""
         return {
-            place: density.names_of(j)
+            place: names
             for part, density in zip(self.parts, self.densities, strict=True)
-            if isinstance(density, NamedDensity)
             for j, place in enumerate(self._columns(part))
+            if (names := density.names_of(j)) is not None
         }
 
     def classes_given(self, table: Table, codes: NDArray[np.int32] | None = None) -> Array:
@@ -195,30 +194,37 @@ class Joint:
             if any(each is None for each in discrete):
                 for c in range(len(self.classes)):
                     x[:, columns] += posterior[:, [c]] * density.expected(block, c)
-            for column, each in zip(columns, discrete, strict=True):
+            for j, each in enumerate(discrete):
                 if each is not None:
-                    _fill_likeliest(x, column, Block(table, [column]).values()[:, 0], posterior, each, table.kinds)
+                    _fill_likeliest(x[:, columns[j]], density, block, j, posterior)
         return x
 
     def column_posterior(
         self, table: Table, column: int, codes: NDArray[np.int32] | None = None
     ) -> tuple[Array, Array]:
         """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
-        values, shares = self._discrete(column)
+        values = self.values_of(column)
+        part, density, j = self._place_of(column)
         others = replace(table, cells=_without(Block(table, None).dense(), column))
-        return values, self.classes_given(others, codes) @ shares
+        posterior = self.classes_given(others, codes)
+        shares = density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
+        return values, shares
 
     def values_of(self, column: int) -> Array:
         """Return the values that a column of categories, or of 0 and 1, can have."""
-        return self._discrete(column)[0]
+        _, density, j = self._place_of(column)
+        found = density.discrete(j)
+        if found is None:
+            raise ValueError(f"expected a column of categories or of 0 and 1, got column {column}: ask for another")
+        return found[0]
 
-    def _discrete(self, column: int) -> tuple[Array, Array]:
+    def _place_of(self, column: int) -> tuple[Part, Density, int]:
+        """Return the part that a column belongs to, its density, and the column's place in it."""
         for part, density in zip(self.parts, self.densities, strict=True):
             columns = self._columns(part)
-            found = density.discrete(columns.index(column)) if column in columns else None
-            if found is not None:
-                return found
-        raise ValueError(f"expected a column of categories or of 0 and 1, got column {column}: ask for another")
+            if column in columns:
+                return part, density, columns.index(column)
+        raise ValueError(f"expected a column that was learned, got column {column}, which is ignored: ask for another")
 
     def _columns(self, part: Part) -> list[int]:
         return list(range(self.width)) if part.columns is None else part.columns
@@ -295,16 +301,15 @@ def _without(cells: NDArray[Any], column: int) -> Array:
     return x
 
 
-def _fill_likeliest(
-    x: Array, column: int, own: Array, posterior: Array, discrete: tuple[Array, Array], kinds: tuple[str, ...]
-) -> None:
+def _fill_likeliest(x: Array, density: Density, block: Block, j: int, posterior: Array) -> None:
     """Fill the missing cells of a column with the likeliest of its values; of whole numbers with their mean."""
-    values, shares = discrete
-    missing = np.flatnonzero(np.isnan(own))
-    x[missing, column] = np.nan
+    values, _ = density.discrete(j) or (np.empty(0), None)
+    missing = np.flatnonzero(np.isnan(block.single(j).values()[:, 0]))
+    x[missing] = np.nan
+    kinds = block.table.kinds
+    numbers = bool(kinds) and kinds[block.number(j)] == "integer"  # each has a share of its own, but they are numbers
     step = max(_TILE // max(len(values), 1), 1)
     for first in range(0, len(missing) if len(values) else 0, step):
         rows = missing[first : first + step]
-        p = posterior[rows] @ shares
-        numbers = kinds and kinds[column] == "integer"  # each has a share of its own, but they are numbers
-        x[rows, column] = p @ values if numbers else values[p.argmax(axis=1)]
+        p = density.discrete_given(block, rows, j, posterior[rows])
+        x[rows] = p @ values if numbers else values[p.argmax(axis=1)]

@@ -49,6 +49,8 @@ class Classifier(NaiveBayes):
         as of ``NaiveBayes``, for the joint
     missing
         text that stands for a missing cell, such as ``["?", "NA"]``
+    together
+        columns of categories that depend on each other: a list of names, or several lists
     random_state
         the seed by which rows are dealt into folds
 
@@ -88,10 +90,17 @@ class Classifier(NaiveBayes):
         pseudo_rows: float = 0.0,
         unbiased: bool = False,
         missing: Any = (),
+        together: Any = (),
         random_state: int = 0,
     ):
         super().__init__(
-            columns, priors=priors, smoothing=smoothing, pseudo_rows=pseudo_rows, unbiased=unbiased, missing=missing
+            columns,
+            priors=priors,
+            smoothing=smoothing,
+            pseudo_rows=pseudo_rows,
+            unbiased=unbiased,
+            missing=missing,
+            together=together,
         )
         self.calibrate = calibrate
         self.covariance = covariance

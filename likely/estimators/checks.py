@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.families import Family, Gaussian, Numbered, on_one_line
+from likely.families import Family, Gaussian, Numbered, Together, on_one_line
 from likely.statistics import Labels, Statistics, distinct
 
 # Classes × categories of numbered columns, all of which are there once solved, may always be so many, which take half
@@ -39,7 +39,7 @@ def check_block(statistics: Statistics, family: Family, width: int) -> None:
     sizes = {"class": k, "column": width, "other column": width, "word": width}
     if "category" in statistics.labels:
         sizes["category"] = len(statistics.labels["category"])
-        _check_categories(statistics.labels["category"], width)
+        _check_categories(statistics.labels["category"], 1 if isinstance(family, Together) else width)
     if statistics.lost is not None and statistics.origin is None:
         raise ValueError("expected nothing lost from sums without an origin, got some")
     for arrays in (statistics.sums, statistics.lost or {}):
@@ -53,6 +53,10 @@ def check_block(statistics: Statistics, family: Family, width: int) -> None:
         _check_pooling(family.pooling, k)
     if isinstance(family, Numbered):
         _check_numbered(statistics, family)
+    if isinstance(family, Together):
+        cells = k * family.size(statistics)
+        if cells > _MOST_NUMBERED:
+            raise ValueError(f"expected at most {_MOST_NUMBERED:,} classes × combinations, got {cells:,}")
 
 
 def _check_shape(name: str, array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:

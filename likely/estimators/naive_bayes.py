@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 
 from likely.estimators.typed import TableClassifier
-from likely.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Multinomial, Named
+from likely.families import (
+    FAMILIES,
+    Bernoulli,
+    Categorical,
+    Family,
+    Gaussian,
+    Multinomial,
+    Named,
+    Together,
+    on_one_line,
+)
 from likely.families.choice import family_of_integers
 from likely.joint import Part
 from likely.schema import KINDS
@@ -38,6 +48,11 @@ class NaiveBayes(TableClassifier):
         for the other families: rows like those of all classes together that every class is imagined to have
     unbiased
         divide the variance of Gaussian columns by n − 1 instead of n
+    missing
+        text that stands for a missing cell of a table, such as ``["?", "NA"]``
+    together
+        columns of categories of a table that are not taken as independent: a list of names, or several lists. All
+        combinations of their categories have a share of their own
 
     Attributes
     ----------
@@ -71,6 +86,7 @@ class NaiveBayes(TableClassifier):
         pseudo_rows: float = 0.0,
         unbiased: bool = False,
         missing: Any = (),
+        together: Any = (),
     ):
         self.columns = columns
         self.priors = priors
@@ -78,6 +94,7 @@ class NaiveBayes(TableClassifier):
         self.pseudo_rows = pseudo_rows
         self.unbiased = unbiased
         self.missing = missing
+        self.together = together
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(self.columns, str) and self.columns == IGNORE:
@@ -102,11 +119,29 @@ class NaiveBayes(TableClassifier):
             else:
                 family = self._family(name, table)
             groups.setdefault(id(family), (family, []))[1].append(j)
+        self._take_together(groups, table)
         if len(groups) == 1:
             family, columns = next(iter(groups.values()))
             if len(columns) == table.columns.width:
                 return (Part(family, None),)
         return tuple(Part(family, columns) for family, columns in groups.values())
+
+    def _take_together(self, groups: dict[int, tuple[Family, list[int]]], table: Table) -> None:
+        """Move the columns that are taken together from the group of all categories to groups of their own."""
+        independent = next((columns for family, columns in groups.values() if type(family) is Named), [])
+        for group in groups_of(self.together):
+            columns = sorted(_column_number(name, table) for name in group)
+            for j in columns:
+                if j not in independent:
+                    raise ValueError(
+                        f"expected columns of categories, each once, in together=, got {table.columns.listed([j])}: "
+                        "leave it out, or say that it is a category in columns="
+                    )
+                independent.remove(j)
+            family = Together(smoothing=self.smoothing)
+            groups[id(family)] = family, columns
+        for key in [key for key, (_, columns) in groups.items() if not columns]:
+            del groups[key]
 
     def _wanted(self, table: Table, assignment: Assignment) -> list[Any]:
         """Return what every column is to follow: a name, or a family."""
@@ -147,6 +182,21 @@ class NaiveBayes(TableClassifier):
         tags.input_tags.sparse = counts or (isinstance(one, str) and one == "auto")
         tags.input_tags.positive_only = counts
         return tags
+
+
+def groups_of(together: Any) -> list[list[Any]]:
+    """Return lists of the columns to take together, from one list or several.
+
+    >>> groups_of(["sex", "job"]), groups_of([["sex", "job"], ("a", "b")])
+    ([['sex', 'job']], [['sex', 'job'], ['a', 'b']])
+    """
+    listed = list(together) if isinstance(together, list | tuple) else [together]
+    flat = listed and not any(isinstance(each, list | tuple) for each in listed)
+    groups = [listed] if flat else [list(each) if isinstance(each, list | tuple) else [each] for each in listed]
+    for group in groups:
+        if len(group) < 2:
+            raise ValueError(f"expected two or more columns to take together, got {on_one_line(together)}")
+    return groups
 
 
 def _by_type(table: Table) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likely.estimators.checks import check_block, check_classes, check_weights
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.values import packed, unpacked
-from likely.families import FAMILIES, Family, Gaussian, Named, on_one_line
+from likely.families import FAMILIES, Family, Gaussian, Named, Together, on_one_line
 from likely.files import Arrays, Contents
 from likely.joint import Part
 from likely.statistics import Assignment, JointStatistics, Labels, Statistics
@@ -26,8 +26,8 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "NaiveBayes": Kind((*FAMILIES, Named.name), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, Named.name), several=True),
+    "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name), full=False, several=True),
+    "Classifier": Kind((*FAMILIES, Named.name, Together.name), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),

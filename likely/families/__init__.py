@@ -14,6 +14,7 @@ from likely.families.categorical import Categorical, Numbered
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.named import Named
 from likely.families.positive import Exponential, Gamma, Poisson
+from likely.families.together import Together
 from likely.families.words import Bernoulli, Complement, Multinomial
 
 FAMILIES: dict[str, type[Family]] = {
@@ -39,6 +40,7 @@ __all__ = [
     "Numbered",
     "Poisson",
     "QuadraticForm",
+    "Together",
     "UnsolvableError",
     "on_one_line",
     "readable_errors",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.native import BadCellError
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block, Columns, Table
 
 Codes = NDArray[np.int64]
@@ -56,6 +56,19 @@ class Density(ABC):
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:
         """Return the values that column j can have and their shares (classes × values), None if it has a density."""
+        return None
+
+    def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
+        """Return the share of each of column j's values in some rows (rows × values), given their other columns.
+
+        ``posterior``: p(class) of these rows.
+        """
+        found = self.discrete(j)
+        assert found is not None
+        return posterior @ found[1]
+
+    def names_of(self, j: int) -> Labels | None:
+        """Return the names of column j's categories, in the order of their numbers; None if they have none."""
         return None
 
     def expected(self, block: Block, c: int) -> Array:

@@ -78,7 +78,7 @@ class Categorical(Smoothed):
         smoothed = counts + self.pseudo_counts(*counts.shape)
         shares = np.empty_like(smoothed)
         for first, last in pairwise(starts):
-            shares[:, first:last] = _shares(smoothed[:, first:last])
+            shares[:, first:last] = within_classes(smoothed[:, first:last])
         return starts.astype(np.int64), shares
 
 
@@ -126,7 +126,7 @@ def without_unseen(statistics: Statistics) -> Statistics:
     return Statistics(sums, statistics.axes, names)
 
 
-def _shares(smoothed: Array) -> Array:
+def within_classes(smoothed: Array) -> Array:
     """Divide by the total of each class. A class of which nothing is known has the shares of all classes."""
     of_all = smoothed.sum(axis=0)
     of_all = of_all / of_all.sum() if of_all.any() else np.full(of_all.shape, 1 / max(len(of_all), 1))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely import native
+from likely.families.base import Density
 from likely.families.categorical import Categorical, CategoricalDensity, without_unseen
 from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block
@@ -23,10 +24,10 @@ class Named(Categorical):
     def _counted(self, block: Block, assignment: Assignment) -> list[tuple[Labels, Array]]:
         counted = super()._counted(block, assignment)
         return [
-            _by_name(_names(block, j)[values.astype(np.int64)], counts) for j, (values, counts) in enumerate(counted)
+            _by_name(names_in(block, j)[values.astype(np.int64)], counts) for j, (values, counts) in enumerate(counted)
         ]
 
-    def solve(self, statistics: Statistics) -> "NamedDensity":
+    def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
         seen = without_unseen(statistics)
         names = seen.labels["category"]["value"]
@@ -40,7 +41,8 @@ def _by_name(names: Labels, counts: Array) -> tuple[Labels, Array]:
     return names[order], counts[order]
 
 
-def _names(block: Block, j: int) -> Labels:
+def names_in(block: Block, j: int) -> Labels:
+    """Return the names of the categories of a block's column j, in the order of their numbers."""
     number = block.number(j)
     try:
         return np.asarray(block.table.categories[number], dtype=object)
@@ -73,7 +75,7 @@ class NamedDensity(CategoricalDensity):
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's categories, whatever numbers the table gives them."""
         unknown = len(self.names)
-        lines = [[known.get(name, unknown) for name in _names(block, j)] for j, known in enumerate(self._places)]
+        lines = [[known.get(name, unknown) for name in names_in(block, j)] for j, known in enumerate(self._places)]
         sizes = [len(line) for line in lines]
         scores = np.vstack([self._log_shares, np.zeros((1, self.classes))])[[i for line in lines for i in line]]
         values = np.concatenate([np.arange(size, dtype=np.float64) for size in sizes])

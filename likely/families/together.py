@@ -1,0 +1,286 @@
+"""Columns of named categories that depend on each other: one table of shares for all combinations of their categories.
+
+Statistics count the combinations that rows have. Where a cell is missing, a combination lacks that column: its rows
+count for all that it may be, in the proportions that make all of them likeliest (expectation and maximisation on the
+counts alone, no row is seen again). So any split of the rows gives the same model, and a missing cell says nothing.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import native
+from likely.families.base import Codes, Density, subtract_logs
+from likely.families.categorical import within_classes, without_unseen
+from likely.families.named import Named, NamedDensity, names_in
+from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.table import Block, Table
+
+MOST_COLUMNS = 8
+"""The most columns taken together: what each says of a class is a mean over all sets of the others."""
+MOST_COMBINATIONS = 1_000_000
+_STEPS, _CLOSE = 10_000, 1e-13
+
+
+class Together(Named):
+    """Columns of named categories, all combinations of which have a share of their own."""
+
+    name = "categories together"
+    expects = "a category by its name"
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        _check(block.width, 0)
+        names = [names_in(block, j) for j in range(block.width)]
+        sizes = [len(each) + 1 for each in names]
+        if prod(sizes) > 2**53:
+            _check(block.width, prod(sizes))
+        flat = np.zeros(block.table.rows)
+        for j, size in enumerate(sizes):
+            flat = flat * size + _line_places(block, j, np.arange(size - 1), size - 1)
+        seen = np.unique(flat)
+        combined = [
+            json.dumps([None if p == len(each) else str(each[p]) for p, each in zip(places, names, strict=True)])
+            for places in np.column_stack(np.unravel_index(seen.astype(np.int64), sizes)).tolist()
+        ]
+        cells = np.searchsorted(seen, flat).astype(np.float64)[:, None]
+        cells[flat == prod(sizes) - 1] = np.nan  # nothing is known of the row
+        one = Block(Table(cells, categories={0: np.array(combined, dtype=object)}), None)
+        counted = super()._collect(one, assignment)
+        return Statistics({**counted.sums, "columns": np.zeros(block.width)}, counted.axes, counted.labels)
+
+    def solve(self, statistics: Statistics) -> "TogetherDensity":
+        """Return the share of every combination: (count + λ) / Σ (count + λ), with expected counts for holes."""
+        seen = without_unseen(statistics)
+        rows, names = _read(seen)
+        shape = tuple(len(each) for each in names)
+        known = [{name: place for place, name in enumerate(each)} for each in names]
+        patterns: dict[tuple[int, ...], tuple[list[int], list[tuple[int, ...]]]] = {}
+        for i, row in enumerate(rows):
+            missing = tuple(j for j, name in enumerate(row) if name is None)
+            numbers, places = patterns.setdefault(missing, ([], []))
+            numbers.append(i)
+            places.append(tuple(0 if name is None else known[j][name] for j, name in enumerate(row)))
+        counts = {}
+        for missing, (numbers, places) in patterns.items():
+            held = tuple(1 if j in missing else size for j, size in enumerate(shape))
+            counted = np.zeros((len(seen.sums["count"]), *held))
+            counted[(slice(None), *np.array(places).T)] = seen.sums["count"][:, numbers]
+            counts[missing] = counted
+        return TogetherDensity(names, self._shares(counts, (len(seen.sums["count"]), *shape)))
+
+    def size(self, statistics: Statistics) -> int:
+        """Return how many combinations have a share, or raise ValueError if there are too many, or none are labels."""
+        return prod(len(names) for names in _read(statistics)[1])
+
+    def _shares(self, counts: dict[tuple[int, ...], Array], shape: tuple[int, ...]) -> Array:
+        flat = shape[0], prod(shape[1:])
+        whole = np.broadcast_to(self.pseudo_counts(*flat), flat).reshape(shape) + counts.pop((), 0.0)
+
+        def shares_of(counted: Array) -> Array:
+            return within_classes(counted.reshape(flat)).reshape(shape)
+
+        # Holes at first count as if columns said nothing of each other.
+        shares = shares_of(whole + sum(each / prod(shape[j + 1] for j in gone) for gone, each in counts.items()))
+        for _ in range(_STEPS if counts else 0):
+            expected = whole.copy()
+            for gone, counted in counts.items():
+                margin = shares.sum(axis=tuple(j + 1 for j in gone), keepdims=True)
+                expected += shares * np.divide(counted, margin, out=np.zeros_like(counted), where=margin > 0)
+            before, shares = shares, shares_of(expected)
+            if np.abs(shares - before).max(initial=0.0) < _CLOSE:
+                break
+        return shares
+
+
+def combinations_of(labels: Labels, width: int) -> list[list[str | None]]:
+    """Return the categories that each label combines, None where a cell is missing; ValueError if it is no label.
+
+    >>> combinations_of(np.array(['["no", null]'], dtype=object), 2)
+    [['no', None]]
+    """
+    rows = []
+    for label in labels:
+        try:
+            row = json.loads(label)
+        except (ValueError, RecursionError):
+            row = None
+        fits = (
+            isinstance(row, list) and len(row) == width and all(name is None or isinstance(name, str) for name in row)
+        )
+        if not fits or all(name is None for name in row) or json.dumps(row) != label:
+            raise ValueError(f"expected a combination of {width} categories, got {str(label)[:80]!r}")
+        rows.append(row)
+    return rows
+
+
+def _read(statistics: Statistics) -> tuple[list[list[str | None]], tuple[Labels, ...]]:
+    """Return the combinations that were counted, and the categories of each column."""
+    width = len(statistics.sums["columns"])
+    rows = combinations_of(statistics.labels["category"]["value"], width)
+    names = tuple(
+        np.array(sorted({name for row in rows if (name := row[j]) is not None}), dtype=object) for j in range(width)
+    )
+    _check(width, prod(len(each) for each in names))
+    return rows, names
+
+
+def _check(columns: int, cells: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise ValueError(f"expected at most {MOST_COLUMNS} columns together, got {columns}: take fewer")
+    if cells > MOST_COMBINATIONS:
+        raise ValueError(
+            f"expected at most {MOST_COMBINATIONS:,} combinations of categories, got {cells:,}: take fewer columns "
+            "together"
+        )
+
+
+def _line_places(block: Block, j: int, line: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """Return the place of every row's cell in column j, ``size`` if it has none.
+
+    ``line`` has the place of every category as the block numbers them, −1 if it has none.
+    """
+    cells = block.single(j).values()[:, 0]
+    codes = np.where(np.isnan(cells), len(line), cells).astype(np.int64)
+    return np.append(np.where(line < 0, size, line), size)[codes]
+
+
+@dataclass(frozen=True, eq=False)
+class TogetherDensity(Density):
+    """The shares of all combinations of the categories of some columns.
+
+    Parameters
+    ----------
+    names
+        the categories of each column
+    shares
+        classes × the categories of the first column × those of the second × …
+    """
+
+    names: tuple[Labels, ...]
+    shares: Array
+    domain = Together.domain
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.shares)
+
+    def names_of(self, j: int) -> Labels:
+        """Return the names of a column's categories."""
+        return self.names[j]
+
+    @cached_property
+    def _with_margins(self) -> Array:
+        """The shares, with one more place on every axis for all categories of that column together."""
+        whole = self.shares
+        for axis in range(1, whole.ndim):
+            whole = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
+        # Nothing known of a row is certain, and nothing may be all that there is.
+        whole.reshape(self.classes, -1)[:, -1] = 1.0
+        return whole
+
+    @cached_property
+    def _log_shares(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(np.log(self._with_margins.reshape(self.classes, -1)).T)
+
+    @cached_property
+    def _known(self) -> list[dict[Any, int]]:
+        return [{name: place for place, name in enumerate(each)} for each in self.names]
+
+    def _rows(self, block: Block, rows: Any = slice(None)) -> NDArray[np.int64]:
+        """Return where rows are on every axis, rows × columns; what is missing or unknown has the last place."""
+        lines = [
+            np.array([known.get(name, -1) for name in names_in(block, j)], dtype=np.int64)
+            for j, known in enumerate(self._known)
+        ]
+        return np.column_stack([_line_places(block, j, line, len(self.names[j]))[rows] for j, line in enumerate(lines)])
+
+    def _flat(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.ravel_multi_index(tuple(rows.T), self._with_margins.shape[1:])
+        return np.asarray(found, dtype=np.int64)
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's categories; of those that are missing, of all they may be."""
+        cells = self._flat(self._rows(block)).astype(np.float64)[:, None]
+        n = len(self._log_shares)
+        values, starts = np.arange(n, dtype=np.float64), np.array([0, n])
+        native.score_categories(cells, None, self.domain, values, starts, self._log_shares, out)
+
+    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw a row of each class given."""
+        empty = np.tile([len(each) for each in self.names], (len(codes), 1))
+        return self._completed(empty, codes, generator)
+
+    def drawn(self, block: Block, codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw the missing cells of rows of the given classes, given those that are there."""
+        return self._completed(self._rows(block), codes, generator)
+
+    def _completed(self, rows: NDArray[np.int64], codes: Codes, generator: np.random.Generator) -> Array:
+        """Draw one column after the other, each given those before it."""
+        for j, names in enumerate(self.names):
+            missing = np.flatnonzero(rows[:, j] == len(names))
+            if len(missing) == 0 or len(names) == 0:
+                continue
+            below = np.cumsum(self._given(rows[missing], j, codes[missing]), axis=1)
+            u = generator.random(len(missing))[:, None] * below[:, -1:]
+            rows[missing, j] = np.minimum((u >= below).sum(axis=1), len(names) - 1)
+        cells = rows.astype(np.float64)
+        cells[rows == np.array([len(each) for each in self.names])] = np.nan
+        return cells
+
+    def _given(self, rows: NDArray[np.int64], j: int, codes: Codes) -> Array:
+        """Return the share of every category of column j in rows of given classes, given their other columns."""
+        places: list[Any] = [codes, *rows.T]
+        places = [place[:, None] for place in places]
+        places[j + 1] = np.arange(len(self.names[j]))[None, :]
+        shares: Array = self._with_margins[tuple(places)]
+        total = shares.sum(axis=1, keepdims=True)
+        # What no row of the class could be says nothing of the column.
+        return np.asarray(np.where(total > 0, shares / np.where(total > 0, total, 1.0), self._column_shares(j)[codes]))
+
+    def _column_shares(self, j: int) -> Array:
+        return np.asarray(self.shares.sum(axis=tuple(i + 1 for i in range(len(self.names)) if i != j)))
+
+    def discrete(self, j: int) -> tuple[Array, Array]:
+        """Return the categories of a column and their shares, whatever the others hold."""
+        return np.arange(len(self.names[j]), dtype=np.float64), self._column_shares(j)
+
+    def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
+        """Return the shares of column j's values in some rows, given their other columns."""
+        places = self._rows(block, rows)
+        found = np.zeros((len(places), len(self.names[j])))
+        for c in range(self.classes):
+            found += posterior[:, [c]] * self._given(places, j, np.full(len(places), c))
+        return found
+
+    def column(self, j: int) -> NamedDensity:
+        """Return the density of one column, whatever the others hold."""
+        values, shares = self.discrete(j)
+        return NamedDensity(values, np.array([0, len(values)]), shares, self.domain, self.names[j])
+
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Array, Array]:
+        """Return what every cell says, in the mean over all orders in which the cells could be read."""
+        rows, m = self._rows(block), len(self.names)
+        last = np.array([len(each) for each in self.names])
+
+        def said(columns: tuple[int, ...]) -> Array:
+            part = np.tile(last, (len(rows), 1))
+            part[:, columns] = rows[:, columns]
+            flat = self._flat(part)
+            return subtract_logs(self._log_shares[flat, one], self._log_shares[flat, other])
+
+        of = {columns: said(columns) for size in range(m + 1) for columns in combinations(range(m), size)}
+        odds = np.zeros((len(rows), m))
+        for columns, before in of.items():
+            share = factorial(len(columns)) * factorial(m - len(columns) - 1) / factorial(m) if len(columns) < m else 0
+            for j in set(range(m)) - set(columns):
+                after = of[tuple(sorted((*columns, j)))]
+                odds[:, j] += share * np.where(after == before, 0.0, after - before)
+        return odds, np.zeros(len(rows))
