@@ -10,6 +10,7 @@ try:
         collect_scatter,
         collect_sparse,
         encode_integers,
+        evidence_out_of_fold,
         excess,
         gamma_shapes,
         get_threads,
@@ -28,6 +29,8 @@ try:
         score_products,
         score_sparse,
         set_threads,
+        word_evidence,
+        word_groups,
     )
 except ModuleNotFoundError as error:
     raise ImportError(
@@ -44,6 +47,7 @@ __all__ = [
     "collect_scatter",
     "collect_sparse",
     "encode_integers",
+    "evidence_out_of_fold",
     "excess",
     "gamma_shapes",
     "get_threads",
@@ -62,4 +66,6 @@ __all__ = [
     "score_products",
     "score_sparse",
     "set_threads",
+    "word_evidence",
+    "word_groups",
 ]

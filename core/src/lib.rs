@@ -2,6 +2,8 @@
 
 mod categories;
 mod density;
+mod evidence;
+mod evidence_bindings;
 mod expected;
 mod labels;
 mod linear;
@@ -668,5 +670,5 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(gamma_shapes, m)?)?;
     m.add_function(wrap_pyfunction!(set_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_threads, m)?)?;
-    Ok(())
+    evidence_bindings::add_to(m)
 }

@@ -1,0 +1,344 @@
+//! What words say of classes, discounted by groups of words: the sums of evidence of each group, row by row.
+//!
+//! The evidence of word w for class c is ℓ = log [(n_cw / p_w + u_c) / (n_c + u_c)], with n_cw its amount in the class, n_c
+//! that of all words, u_c the number of different words that the class has, and p_w the share of the word by the
+//! number of classes that have it. A word that the class never had is evidence log [u_c / (n_c + u_c)] against it, the same
+//! for all such words: so only pairs of a word and a class that has it are stored and visited.
+//!
+//! Words are grouped by their order (one word, or several), by how many documents have them, and by how much they tell of the
+//! class. In each group, evidence for and evidence against is summed apart.
+
+use crate::threads;
+
+/// How many documents make a word frequent, and very frequent.
+const FREQUENT: [f64; 2] = [4.0, 64.0];
+/// What is left of a count when all of it was taken away, up to rounding.
+const NOTHING: f64 = 1e-9;
+
+/// What is known of every word: the classes that have it, in rising order, its amount in each, and their documents.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    pub starts: &'a [i64],
+    pub classes: &'a [i32],
+    pub amounts: &'a [f64],
+    pub documents: &'a [f64],
+    /// 0 for single words, 1 for longer units.
+    pub orders: &'a [u8],
+}
+
+/// Rows as counts of known words, transformed as amounts are; `scales` makes amounts of the row's counts.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    pub starts: &'a [i64],
+    pub words: &'a [i32],
+    pub counts: &'a [f32],
+    pub classes: &'a [i32],
+    pub weights: &'a [f64],
+    pub scales: &'a [f64],
+}
+
+/// What is known of the classes.
+#[derive(Clone)]
+pub struct Classes {
+    /// The amount of all words, the number of different words, and the weight of the documents.
+    pub amounts: Vec<f64>,
+    pub different: Vec<f64>,
+    pub documents: Vec<f64>,
+}
+
+/// Where words are cut into groups by what they tell, for each order.
+#[derive(Clone, Copy)]
+pub struct Groups<'a> {
+    pub edges: [&'a [f64]; 2],
+}
+
+impl Groups<'_> {
+    /// The number of groups of both orders.
+    pub fn len(&self) -> usize {
+        2 * self.of_order()
+    }
+
+    fn of_order(&self) -> usize {
+        1 + FREQUENT.len() * (self.edges[0].len() + 1)
+    }
+
+    fn group(&self, order: u8, documents: f64, told: f64) -> usize {
+        let edges = self.edges[usize::from(order.min(1))];
+        let first = usize::from(order.min(1)) * self.of_order();
+        if documents < FREQUENT[0] {
+            return first;
+        }
+        let place = edges.partition_point(|&edge| edge <= told);
+        first + 1 + usize::from(documents >= FREQUENT[1]) * (edges.len() + 1) + place
+    }
+}
+
+/// One class that has a word: how much of it, and in how many documents.
+#[derive(Clone, Copy)]
+struct Has {
+    class: usize,
+    amount: f64,
+    documents: f64,
+}
+
+impl Words<'_> {
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether all arrays fit together, for so many classes.
+    pub fn fits(&self, classes: usize) -> bool {
+        let n = self.classes.len();
+        self.amounts.len() == n
+            && self.documents.len() == n
+            && self.orders.len() == self.len()
+            && rising(self.starts, n)
+            && self.classes.iter().all(|&class| class >= 0 && (class as usize) < classes)
+    }
+
+    fn has(&self, word: usize) -> impl Iterator<Item = Has> + '_ {
+        (self.starts[word] as usize..self.starts[word + 1] as usize).map(|i| Has {
+            class: self.classes[i] as usize,
+            amount: self.amounts[i],
+            documents: self.documents[i],
+        })
+    }
+}
+
+impl Rows<'_> {
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    pub fn fits(&self, words: usize, classes: usize) -> bool {
+        let (n, m) = (self.words.len(), self.len());
+        self.counts.len() == n
+            && [self.classes.len(), self.weights.len(), self.scales.len()] == [m, m, m]
+            && rising(self.starts, n)
+            && self.words.iter().all(|&word| word >= 0 && (word as usize) < words)
+            && self.classes.iter().all(|&class| class >= 0 && (class as usize) < classes)
+    }
+
+    fn pairs(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
+        (self.starts[row] as usize..self.starts[row + 1] as usize).map(|i| (self.words[i] as usize, self.counts[i]))
+    }
+}
+
+fn rising(starts: &[i64], last: usize) -> bool {
+    starts.first() == Some(&0)
+        && starts.last() == Some(&(last as i64))
+        && starts.windows(2).all(|pair| pair[0] <= pair[1])
+}
+
+impl Classes {
+    pub fn of(words: Words, documents: &[f64]) -> Self {
+        let k = documents.len();
+        let mut classes = Self { amounts: vec![0.0; k], different: vec![0.0; k], documents: documents.to_vec() };
+        for (i, &class) in words.classes.iter().enumerate() {
+            classes.amounts[class as usize] += words.amounts[i];
+            classes.different[class as usize] += 1.0;
+        }
+        classes
+    }
+
+    /// p(class), with half a document more in each.
+    pub fn shares(&self) -> Vec<f64> {
+        let total: f64 = self.documents.iter().map(|n| n + 0.5).sum();
+        self.documents.iter().map(|n| (n + 0.5) / total).collect()
+    }
+
+    /// What a word that a class never had says against it.
+    pub fn against(&self) -> Vec<f64> {
+        let of = |(&n, &u): (&f64, &f64)| -(n / u.max(1.0)).ln_1p();
+        self.amounts.iter().zip(&self.different).map(of).collect()
+    }
+}
+
+/// What words say, given what is known of the classes.
+pub struct Evidence {
+    different: Vec<f64>,
+    logs: Vec<f64>,
+    shares: Vec<f64>,
+    /// The number of pairs of a word and a class that has it.
+    pairs: f64,
+}
+
+impl Evidence {
+    pub fn given(classes: &Classes) -> Self {
+        let different: Vec<f64> = classes.different.iter().map(|u| u.max(1.0)).collect();
+        Self {
+            logs: classes.amounts.iter().zip(&different).map(|(n, u)| (n + u).ln()).collect(),
+            shares: classes.shares(),
+            pairs: classes.different.iter().sum(),
+            different,
+        }
+    }
+
+    /// How much a word tells of the class (the divergence from the shares of the classes), and its documents.
+    fn told(&self, has: &[Has]) -> (f64, f64) {
+        let documents: f64 = has.iter().map(|h| h.documents).sum();
+        let of = |documents_here: f64, share: f64| {
+            let q = (documents_here + 2.0 * share) / (documents + 2.0);
+            q * (q / share).ln()
+        };
+        let rest = 1.0 - has.iter().map(|h| self.shares[h.class]).sum::<f64>();
+        let absent = rest.max(0.0) * 2.0 / (documents + 2.0) * (2.0 / (documents + 2.0)).ln();
+        (absent + has.iter().map(|h| of(h.documents, self.shares[h.class])).sum::<f64>(), documents)
+    }
+
+    fn of(&self, h: &Has, classes_with_word: usize) -> f64 {
+        let share = classes_with_word as f64 / self.pairs;
+        (h.amount / share + self.different[h.class]).ln() - self.logs[h.class]
+    }
+}
+
+/// For every word how much it tells and its documents; for every pair of a word and a class, the evidence.
+pub fn solve(words: Words, classes: &Classes) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let evidence = Evidence::given(classes);
+    let step = 1 << 14;
+    let parts = threads::map(words.len().div_ceil(step), words.classes.len() * 30, |piece| {
+        let mut out = (Vec::new(), Vec::new(), Vec::new());
+        let mut has = Vec::new();
+        for word in piece * step..((piece + 1) * step).min(words.len()) {
+            has.clear();
+            has.extend(words.has(word));
+            let (told, documents) = evidence.told(&has);
+            out.0.push(told);
+            out.1.push(documents);
+            out.2.extend(has.iter().map(|h| evidence.of(h, has.len())));
+        }
+        out
+    });
+    let mut all = (Vec::new(), Vec::new(), Vec::new());
+    for (told, documents, evidence) in parts {
+        all.0.extend(told);
+        all.1.extend(documents);
+        all.2.extend(evidence);
+    }
+    all
+}
+
+/// The group of every word.
+pub fn groups(orders: &[u8], documents: &[f64], told: &[f64], groups: Groups) -> Vec<u8> {
+    orders.iter().zip(documents).zip(told).map(|((&order, &n), &told)| groups.group(order, n, told) as u8).collect()
+}
+
+/// Fills `out` (rows × classes × 2 groups) with the evidence of every group, for a class and then against it, and returns the
+/// shares of the classes for every fold. Each row is scored as if no row of its fold had been learned. `folds` holds
+/// where each fold's rows begin, and where the last one's end.
+pub fn out_of_fold(
+    words: Words,
+    classes: &Classes,
+    rows: Rows,
+    folds: &[usize],
+    by: Groups,
+    out: &mut [f32],
+) -> Vec<f64> {
+    let (k, width) = (classes.documents.len(), 2 * by.len());
+    let mut pieces: Vec<&mut [f32]> = Vec::new();
+    let mut rest = out;
+    for pair in folds.windows(2) {
+        let (own, others) = std::mem::take(&mut rest).split_at_mut((pair[1] - pair[0]) * k * width);
+        pieces.push(own);
+        rest = others;
+    }
+    let steps = rows.words.len() * 100;
+    let pieces: Vec<std::sync::Mutex<&mut [f32]>> = pieces.into_iter().map(std::sync::Mutex::new).collect();
+    let shares = threads::map(pieces.len(), steps, |fold| {
+        let mut own = pieces[fold].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        without_fold(words, classes, rows, folds[fold]..folds[fold + 1], by, &mut own)
+    });
+    shares.concat()
+}
+
+/// What a row has of a word: its class's share is to be without it.
+struct Gone {
+    /// the word and the class
+    place: (usize, usize),
+    amount: f64,
+    documents: f64,
+}
+
+fn without_fold(
+    words: Words,
+    classes: &Classes,
+    rows: Rows,
+    fold: std::ops::Range<usize>,
+    by: Groups,
+    out: &mut [f32],
+) -> Vec<f64> {
+    let (k, groups) = (classes.documents.len(), by.len());
+    let mut others = classes.clone();
+    let mut gone = Vec::new();
+    for row in fold.clone() {
+        let (class, weight) = (rows.classes[row] as usize, rows.weights[row]);
+        others.documents[class] = (others.documents[class] - weight).max(0.0);
+        gone.extend(rows.pairs(row).map(|(word, count)| Gone {
+            place: (word, class),
+            amount: weight * rows.scales[row] * f64::from(count),
+            documents: weight,
+        }));
+    }
+    gone.sort_by_key(|gone| gone.place);
+    // The words of the fold, and what the other folds have of each.
+    let mut local = vec![u32::MAX; words.len()];
+    let (mut touched, mut starts, mut left) = (Vec::new(), vec![0], Vec::new());
+    let mut at = 0;
+    while at < gone.len() {
+        let word = gone[at].place.0;
+        local[word] = touched.len() as u32;
+        touched.push(word);
+        for mut h in words.has(word) {
+            let (had, documents) = (h.amount, h.documents);
+            while at < gone.len() && gone[at].place == (word, h.class) {
+                h.amount -= gone[at].amount;
+                h.documents -= gone[at].documents;
+                at += 1;
+            }
+            if h.documents <= NOTHING * documents {
+                others.amounts[h.class] -= had;
+                others.different[h.class] -= 1.0;
+            } else {
+                others.amounts[h.class] -= had - h.amount;
+                left.push(Has { amount: h.amount.max(0.0), ..h });
+            }
+        }
+        while at < gone.len() && gone[at].place.0 == word {
+            at += 1; // of a class that never had the word: the rows were not among those learned
+        }
+        starts.push(left.len());
+    }
+    let evidence = Evidence::given(&others);
+    let against: Vec<f32> = others.against().iter().map(|&a| a as f32).collect();
+    let mut said: Vec<(usize, f32)> = Vec::with_capacity(left.len());
+    let mut place = Vec::with_capacity(touched.len());
+    for (own, &word) in touched.iter().enumerate() {
+        let has = &left[starts[own]..starts[own + 1]];
+        let (told, documents) = evidence.told(has);
+        place.push(by.group(words.orders[word], documents, told));
+        said.extend(has.iter().map(|h| (h.class, evidence.of(h, has.len()) as f32)));
+    }
+    let mut sums = vec![0.0_f32; groups];
+    for (row, out) in fold.zip(out.chunks_mut(k * 2 * groups)) {
+        sums.fill(0.0);
+        for (word, count) in rows.pairs(row) {
+            let own = local[word] as usize;
+            let (first, last) = (starts[own], starts[own + 1]);
+            if first == last {
+                continue; // a word that no other fold has says nothing
+            }
+            let group = place[own];
+            sums[group] += count;
+            for &(class, evidence) in &said[first..last] {
+                let at = class * 2 * groups + group;
+                out[at + if evidence > 0.0 { 0 } else { groups }] += count * evidence;
+                out[at + groups] -= count * against[class];
+            }
+        }
+        for (class, &against) in against.iter().enumerate() {
+            let out = &mut out[class * 2 * groups + groups..(class + 1) * 2 * groups];
+            out.iter_mut().zip(&sums).for_each(|(o, s)| *o += s * against);
+        }
+    }
+    others.shares()
+}

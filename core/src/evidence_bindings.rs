@@ -1,0 +1,122 @@
+//! The evidence of words, as Python functions.
+
+use crate::evidence::{Classes, Groups, Rows, Words, groups, out_of_fold, solve};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+type Given<'py, T> = PyReadonlyArray1<'py, T>;
+
+/// Where the classes of each word begin, the classes, the amount and the documents of each, and the words' orders.
+#[derive(FromPyObject)]
+struct GivenWords<'py>(Given<'py, i64>, Given<'py, i32>, Given<'py, f64>, Given<'py, f64>, Given<'py, u8>);
+
+impl GivenWords<'_> {
+    fn read(&self, classes: usize) -> PyResult<Words<'_>> {
+        let words = Words {
+            starts: self.0.as_slice()?,
+            classes: self.1.as_slice()?,
+            amounts: self.2.as_slice()?,
+            documents: self.3.as_slice()?,
+            orders: self.4.as_slice()?,
+        };
+        if words.fits(classes) { Ok(words) } else { Err(unfit("words")) }
+    }
+}
+
+/// Where the words of each row begin, the words, their counts; the rows' classes, weights and scales.
+#[derive(FromPyObject)]
+struct GivenRows<'py>(
+    Given<'py, i64>,
+    Given<'py, i32>,
+    Given<'py, f32>,
+    Given<'py, i32>,
+    Given<'py, f64>,
+    Given<'py, f64>,
+);
+
+impl GivenRows<'_> {
+    fn read(&self, words: usize, classes: usize) -> PyResult<Rows<'_>> {
+        let rows = Rows {
+            starts: self.0.as_slice()?,
+            words: self.1.as_slice()?,
+            counts: self.2.as_slice()?,
+            classes: self.3.as_slice()?,
+            weights: self.4.as_slice()?,
+            scales: self.5.as_slice()?,
+        };
+        if rows.fits(words, classes) { Ok(rows) } else { Err(unfit("rows")) }
+    }
+}
+
+fn unfit(what: &str) -> PyErr {
+    PyValueError::new_err(format!("the arrays of the {what} do not fit together"))
+}
+
+fn cut_by<'a>(edges: &'a (Given<'_, f64>, Given<'_, f64>)) -> PyResult<Groups<'a>> {
+    let edges = [edges.0.as_slice()?, edges.1.as_slice()?];
+    // Groups are numbered by bytes.
+    if edges[0].len() == edges[1].len() && edges[0].len() < 50 { Ok(Groups { edges }) } else { Err(unfit("groups")) }
+}
+
+/// How much each word tells of the class, its documents, and its evidence for each class that has it; what words that a
+/// class never had say against it.
+#[pyfunction]
+fn word_evidence<'py>(
+    py: Python<'py>,
+    words: GivenWords<'py>,
+    class_documents: Given<'py, f64>,
+) -> PyResult<[Bound<'py, PyArray1<f64>>; 4]> {
+    let documents = class_documents.as_slice()?;
+    let words = words.read(documents.len())?;
+    let ((told, of_words, evidence), against) = py.detach(|| {
+        let classes = Classes::of(words, documents);
+        (solve(words, &classes), classes.against())
+    });
+    Ok([told, of_words, evidence, against].map(|array| array.into_pyarray(py)))
+}
+
+/// The group of every word.
+#[pyfunction]
+fn word_groups<'py>(
+    py: Python<'py>,
+    orders: Given<'py, u8>,
+    documents: Given<'py, f64>,
+    told: Given<'py, f64>,
+    edges: (Given<'py, f64>, Given<'py, f64>),
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    Ok(groups(orders.as_slice()?, documents.as_slice()?, told.as_slice()?, cut_by(&edges)?).into_pyarray(py))
+}
+
+/// The evidence of every group of words for and against each class, rows × classes × 2 groups, as if the rows of a row's own
+/// fold had not been learned; and the shares of the classes without each fold.
+#[pyfunction]
+fn evidence_out_of_fold<'py>(
+    py: Python<'py>,
+    words: GivenWords<'py>,
+    class_documents: Given<'py, f64>,
+    rows: GivenRows<'py>,
+    folds: Vec<usize>,
+    edges: (Given<'py, f64>, Given<'py, f64>),
+) -> PyResult<(Bound<'py, PyArray3<f32>>, Bound<'py, PyArray2<f64>>)> {
+    let documents = class_documents.as_slice()?;
+    let k = documents.len();
+    let words = words.read(k)?;
+    let rows = rows.read(words.len(), k)?;
+    let by = cut_by(&edges)?;
+    let covered = folds.first() == Some(&0) && folds.last() == Some(&rows.len());
+    if !covered || folds.windows(2).any(|pair| pair[0] > pair[1]) {
+        return Err(unfit("folds"));
+    }
+    let features = PyArray3::zeros(py, [rows.len(), k, 2 * by.len()], false);
+    let mut out = features.readwrite();
+    let out = out.as_slice_mut()?;
+    let shares = py.detach(|| out_of_fold(words, &Classes::of(words, documents), rows, &folds, by, out));
+    Ok((features, shares.into_pyarray(py).reshape([folds.len() - 1, k])?))
+}
+
+pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(word_evidence, m)?)?;
+    m.add_function(wrap_pyfunction!(word_groups, m)?)?;
+    m.add_function(wrap_pyfunction!(evidence_out_of_fold, m)?)
+}

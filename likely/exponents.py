@@ -1,0 +1,160 @@
+"""Exponents that discount evidence: how much each group of words counts, fitted on rows scored out of fold.
+
+Words of a text repeat each other, so their evidence for a class, added up, is too sure of itself. The score z of a
+class is the sum over groups of exponent × evidence, divided by a power of the length, plus κ log p(class) and a bias of
+the class. The exponents minimise −Σ log softmax(z) of the right classes, with a pull of each towards their mean, of κ
+towards 1 and of the biases towards 0. Newton's method, damped: there are some seventy numbers, and a bias for each
+class.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.statistics import Array
+
+# Cells of evidence that are looked at together.
+_TILE = 1 << 22
+_STEPS, _GAIN = 30, 1e-6
+_POWERS = (-0.5, 1.5)
+_FIRST_POWER = 0.5
+# How far apart, in logarithms, the first guesses of one exponent for all are.
+_GUESSES = np.exp(np.arange(-6.0, 1.0, 0.25))
+
+
+class Scored(NamedTuple):
+    """Rows with the evidence of every group of words, found without their own fold.
+
+    ``evidence``: rows × classes × groups; ``lengths``: log of the length over that of a usual row; ``log_shares``: log
+    p(class) without the row's fold; ``codes``: the right class; ``weights``: how much each row counts.
+    """
+
+    evidence: NDArray[np.float32]
+    lengths: Array
+    log_shares: Array
+    codes: NDArray[np.int64]
+    weights: Array
+
+    def tiles(self) -> Iterator["Scored"]:
+        """Return the rows, some at a time."""
+        step = max(_TILE // max(self.evidence[:1].size, 1), 1)
+        for first in range(0, len(self.codes), step):
+            some = slice(first, first + step)
+            yield Scored(
+                self.evidence[some], self.lengths[some], self.log_shares[some], self.codes[some], self.weights[some]
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Exponents:
+    """How much the evidence of each group counts (groups), the power of the length, that of p(class), and biases."""
+
+    groups: Array
+    power: float
+    prior: float
+    bias: Array
+
+    @classmethod
+    def fitted(cls, rows: Scored) -> "Exponents":
+        """Return the exponents that make the right classes of these rows likeliest."""
+        number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
+        one = _one_for_all(rows)
+        flat = np.concatenate([np.full(number, one), [_FIRST_POWER, 1.0], np.zeros(classes)])
+        now, damping = cls._at(flat, number), 1e-3
+        loss = now._loss(rows, one)
+        for _ in range(_STEPS):
+            gradient, curvature = now._slope(rows, one)
+            while True:
+                damped = curvature + np.diag(damping * np.diag(curvature) + 1e-9)
+                moved = flat - np.linalg.solve(damped, gradient)
+                moved[number] = np.clip(moved[number], *_POWERS)
+                then = cls._at(moved, number)
+                after = then._loss(rows, one)
+                if after <= loss or damping > 1e6:
+                    break
+                damping = max(10 * damping, 1e-3)
+            gain = loss - after
+            if gain >= 0:
+                flat, now, loss, damping = moved, then, after, damping / 10
+            if gain < _GAIN * rows.weights.sum():
+                break
+        return now
+
+    @classmethod
+    def _at(cls, flat: Array, number: int) -> "Exponents":
+        return cls(flat[:number], float(flat[number]), float(flat[number + 1]), flat[number + 2 :])
+
+    def log_posterior(self, rows: Scored) -> Array:
+        """Return log p(class) of every row."""
+        return np.concatenate([self._scores(tile)[0] for tile in rows.tiles()])
+
+    def _scores(self, rows: Scored) -> tuple[Array, Array, Array]:
+        """Return log p(class), the evidence as it counts (rows × classes), and what the length divides it by."""
+        factor = np.exp(-self.power * rows.lengths)
+        # One product of a matrix and a vector: NumPy would take a stack of them one by one.
+        flat = rows.evidence.reshape(-1, rows.evidence.shape[2]) @ self.groups.astype(np.float32)
+        evidence = flat.reshape(rows.evidence.shape[:2]).astype(np.float64) * factor[:, None]
+        z = evidence + self.prior * rows.log_shares + self.bias
+        z -= z.max(axis=1, keepdims=True)
+        return z - np.log(np.exp(z).sum(axis=1, keepdims=True)), evidence, factor
+
+    def _loss(self, rows: Scored, one: float) -> float:
+        pull = ((self.groups - self.groups.mean()) / one) ** 2
+        found = float(pull.sum() + (self.prior - 1) ** 2 + (self.bias**2).sum())
+        for tile in rows.tiles():
+            right = self._scores(tile)[0][np.arange(len(tile.codes)), tile.codes]
+            found -= float(tile.weights @ right)
+        return found
+
+    def _slope(self, rows: Scored, one: float) -> tuple[Array, Array]:
+        """Return the gradient of the loss and its curvature (of which the part by which the power is bent is left)."""
+        number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
+        gradient = np.zeros(number + 2 + classes)
+        curvature = np.zeros((len(gradient), len(gradient)))
+        for tile in rows.tiles():
+            logs, evidence, factor = self._scores(tile)
+            p, w = np.exp(logs), tile.weights
+            right = np.zeros_like(p)
+            right[np.arange(len(w)), tile.codes] = 1.0
+            # How z of every class moves with each exponent; with its bias, by 1.
+            move = np.empty((*p.shape, number + 2), dtype=np.float32)
+            np.multiply(tile.evidence, factor[:, None, None], out=move[:, :, :number], casting="unsafe")
+            move[:, :, number] = -tile.lengths[:, None] * evidence
+            move[:, :, number + 1] = tile.log_shares
+            flat = move.reshape(-1, number + 2)
+            weighed = (w[:, None] * p).astype(np.float32)
+            moved = flat * weighed.reshape(-1, 1)
+            mean = np.matmul(p[:, None, :].astype(np.float32), move)[:, 0]
+            gap = w[:, None] * (p - right)
+            gradient[: number + 2] += gap.astype(np.float32).ravel() @ flat
+            gradient[number + 2 :] += gap.sum(axis=0)
+            spread = mean * w[:, None].astype(np.float32)
+            curvature[: number + 2, : number + 2] += moved.T @ flat - spread.T @ mean
+            cross = moved.reshape(move.shape).sum(axis=0).T - spread.T @ p.astype(np.float32)
+            curvature[: number + 2, number + 2 :] += cross
+            curvature[number + 2 :, : number + 2] += cross.T
+            curvature[number + 2 :, number + 2 :] += np.diag((w[:, None] * p).sum(axis=0)) - (w[:, None] * p).T @ p
+        centred = (np.eye(number) - 1 / number) * (2 / one**2)
+        gradient[:number] += centred @ self.groups
+        curvature[:number, :number] += centred
+        gradient[number + 1] += 2 * (self.prior - 1)
+        curvature[number + 1, number + 1] += 2
+        gradient[number + 2 :] += 2 * self.bias
+        curvature[number + 2 :, number + 2 :] += 2 * np.eye(classes)
+        return gradient, curvature
+
+
+def _one_for_all(rows: Scored) -> float:
+    """Return the best exponent if all groups had the same, among guesses."""
+    total = rows.evidence.sum(axis=2, dtype=np.float64)
+    each = np.arange(len(rows.codes))
+
+    def loss(exponent: float) -> float:
+        z = exponent * total + rows.log_shares
+        z -= z.max(axis=1, keepdims=True)
+        return float(rows.weights @ (np.log(np.exp(z).sum(axis=1)) - z[each, rows.codes]))
+
+    return float(min(_GUESSES, key=loss))

@@ -1,0 +1,185 @@
+"""Evidence of words, group by group and out of fold, against plain NumPy; and the exponents that discount it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likely import native
+from likely.exponents import Exponents, Scored
+
+CUTS = 3
+
+
+def evidence(amounts, documents, class_documents):
+    """ℓ (classes × words), how much words tell, and what is against a class: the formulas as they stand."""
+    has = documents > 0
+    share = has.sum(axis=0) / has.sum()
+    different = np.maximum(has.sum(axis=1), 1)
+    total = amounts.sum(axis=1) + different
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log((amounts / share + different[:, None]) / total[:, None])
+    pi = (class_documents + 0.5) / (class_documents + 0.5).sum()
+    q = (documents + 2 * pi[:, None]) / (documents.sum(axis=0) + 2)
+    return logs, (q * np.log(q / pi[:, None])).sum(axis=0), np.log(different / total)
+
+
+def group(order, documents, told, edges):
+    place = np.searchsorted(edges[order], told, side="right")
+    inner = 0 if documents < 4 else 1 + (CUTS + 1) * (documents >= 64) + place
+    return order * (1 + 2 * (CUTS + 1)) + inner
+
+
+def sparse(amounts, documents, orders):
+    """The arrays that the core takes, of classes × words."""
+    has = documents.T > 0
+    starts = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    return (
+        starts.astype(np.int64),
+        np.nonzero(has)[1].astype(np.int32),
+        amounts.T[has],
+        documents.T[has],
+        orders.astype(np.uint8),
+    )
+
+
+def made(seed, rows=40, words=12, classes=3, weighted=False):
+    generator = np.random.default_rng(seed)
+    counts = generator.poisson(0.7, (rows, words)).astype(np.float32)
+    counts[:, 0] += 1
+    y = generator.integers(0, classes, rows)
+    weights = generator.integers(1, 4, rows).astype(float) if weighted else np.ones(rows)
+    scales = 1 / counts.sum(axis=1).astype(float)
+    orders = generator.integers(0, 2, words)
+    edges = tuple(np.sort(generator.random(CUTS)) for _ in range(2))
+    return counts, y, weights, scales, orders, edges
+
+
+def sums(counts, y, weights, scales, classes):
+    one = np.eye(classes)[y] * weights[:, None]
+    return one.T @ (counts * scales[:, None]), one.T @ (counts > 0), one.sum(axis=0)
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_evidence_is_the_formula(seed, weighted):
+    counts, y, weights, scales, orders, _ = made(seed, weighted=weighted)
+    amounts, documents, of_classes = sums(counts, y, weights, scales, 3)
+    logs, told, against = evidence(amounts, documents, of_classes)
+    found = native.word_evidence(sparse(amounts, documents, orders), of_classes)
+    np.testing.assert_allclose(found[0], told, atol=1e-12)
+    np.testing.assert_allclose(found[1], documents.sum(axis=0))
+    np.testing.assert_allclose(found[2], logs.T[documents.T > 0], atol=1e-12)
+    np.testing.assert_allclose(found[3], against, atol=1e-12)
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_out_of_fold_is_without_the_fold(seed, weighted):
+    counts, y, weights, scales, orders, edges = made(seed, weighted=weighted)
+    folds = [0, 15, 15, 31, 40]
+    whole = sums(counts, y, weights, scales, 3)
+    row, word = np.nonzero(counts)
+    rows = (
+        np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))]).astype(np.int64),
+        word.astype(np.int32),
+        counts[row, word],
+        y.astype(np.int32),
+        weights,
+        scales,
+    )
+    words = sparse(*whole[:2], orders)
+    found, shares = native.evidence_out_of_fold(words, whole[2], rows, folds, edges)
+    size = 2 * (1 + 2 * (CUTS + 1))
+    for fold, (first, last) in enumerate(pairwise(folds)):
+        others = np.ones(len(y), dtype=bool)
+        others[first:last] = False
+        amounts, documents, of_classes = sums(counts[others], y[others], weights[others], scales[others], 3)
+        logs, told, _ = evidence(amounts, documents, of_classes)
+        np.testing.assert_allclose(shares[fold], (of_classes + 0.5) / (of_classes + 0.5).sum())
+        for i in range(first, last):
+            expected = np.zeros((3, 2 * size))
+            for w in np.flatnonzero((counts[i] > 0) & (documents.sum(axis=0) > 0)):
+                place = group(orders[w], documents[:, w].sum(), told[w], edges)
+                expected[:, place] += counts[i, w] * np.maximum(logs[:, w], 0)
+                expected[:, size + place] += counts[i, w] * np.minimum(logs[:, w], 0)
+            np.testing.assert_allclose(found[i], expected, atol=2e-5)
+
+
+def test_groups_of_words():
+    edges = (np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]))
+    orders = np.array([0, 0, 0, 1, 1], dtype=np.uint8)
+    documents, told = np.array([3.0, 4.0, 64.0, 3.0, 64.0]), np.array([0.9, 0.1, 0.0, 0.0, 0.9])
+    found = native.word_groups(orders, documents, told, edges)
+    assert found.tolist() == [group(*each, edges) for each in zip(orders, documents, told, strict=True)]
+    assert found.tolist() == [0, 2, 5, 9, 17]
+
+
+@pytest.mark.parametrize("change", ["starts", "class", "fold", "word"])
+def test_arrays_that_do_not_fit(change):
+    counts, y, weights, scales, orders, edges = made(0)
+    whole = sums(counts, y, weights, scales, 3)
+    words = list(sparse(*whole[:2], orders))
+    row, word = np.nonzero(counts)
+    starts = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))]).astype(np.int64)
+    rows = [starts, word.astype(np.int32), counts[row, word], y.astype(np.int32), weights, scales]
+    folds = [0, 40]
+    if change == "starts":
+        words[0] = words[0][::-1].copy()
+    elif change == "class":
+        rows[3] = rows[3] + 1
+    elif change == "fold":
+        folds = [0, 41]
+    else:
+        rows[1] = rows[1] - 1
+    with pytest.raises(ValueError, match="do not fit together"):
+        native.evidence_out_of_fold(tuple(words), whole[2], tuple(rows), folds, edges)
+
+
+def scored(seed, rows=300, classes=3, groups=6):
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, classes, rows)
+    x = generator.standard_normal((rows, classes, groups)).astype(np.float32)
+    x[np.arange(rows), y] += np.linspace(0, 1.5, groups, dtype=np.float32)
+    shares = np.log(np.full((rows, classes), 1 / classes)) + generator.normal(0, 0.1, (rows, classes))
+    return Scored(x, generator.normal(0, 0.5, rows), shares, y, generator.random(rows) + 0.5)
+
+
+def test_slope_is_that_of_the_loss():
+    rows = scored(0)
+    generator = np.random.default_rng(1)
+    flat = np.concatenate([generator.random(6) * 0.1 + 0.1, [0.3, 0.9], generator.normal(0, 0.1, 3)])
+    gradient, curvature = Exponents._at(flat, 6)._slope(rows, 0.2)
+    steps = 1e-3 * np.eye(len(flat))
+    found = [
+        (Exponents._at(flat + h, 6)._loss(rows, 0.2) - Exponents._at(flat - h, 6)._loss(rows, 0.2)) / 2e-3
+        for h in steps
+    ]
+    np.testing.assert_allclose(gradient, found, rtol=2e-3, atol=2e-2)
+    others = [
+        (Exponents._at(flat + h, 6)._slope(rows, 0.2)[0] - Exponents._at(flat - h, 6)._slope(rows, 0.2)[0]) / 2e-3
+        for h in steps
+    ]
+    linear = np.delete(np.arange(len(flat)), 6)  # in all but the power of the length
+    np.testing.assert_allclose(
+        curvature[np.ix_(linear, linear)], np.array(others)[np.ix_(linear, linear)], rtol=2e-3, atol=0.2
+    )
+
+
+def test_fitted_is_a_minimum():
+    rows = scored(2)
+    found = Exponents.fitted(rows)
+    best = -(rows.weights @ found.log_posterior(rows)[np.arange(300), rows.codes])
+    assert -0.5 <= found.power <= 1.5
+    assert np.all(np.diff(found.groups)[2:] > 0)  # groups that tell more count more
+    even = Exponents(np.full(6, found.groups.mean()), 0.0, 1.0, np.zeros(3))
+    assert best < -(rows.weights @ even.log_posterior(rows)[np.arange(300), rows.codes])
+
+
+def test_weights_are_rows():
+    rows = scored(3, rows=80)
+    twice = Scored(*(np.concatenate([array, array[:40]]) for array in rows[:4]), np.ones(120))
+    weighed = rows._replace(weights=np.repeat([2.0, 1.0], 40))
+    one, two = Exponents.fitted(twice), Exponents.fitted(weighed)
+    np.testing.assert_allclose(one.groups, two.groups, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(one.bias, two.bias, atol=1e-3)
