@@ -3,12 +3,17 @@
 try:
     from likely._core import (
         BadCellError,
+        NotUtf8Error,
         begin_scores,
         collect_categories,
         collect_expected,
         collect_moments,
         collect_scatter,
         collect_sparse,
+        count_class_units,
+        count_hashed_units,
+        count_known_units,
+        count_units,
         encode_integers,
         excess,
         gamma_shapes,
@@ -17,6 +22,7 @@ try:
         log_density,
         log_shares,
         posterior_in_place,
+        renumber_columns,
         score_binary,
         score_categories,
         score_full,
@@ -28,6 +34,8 @@ try:
         score_products,
         score_sparse,
         set_threads,
+        sort_terms,
+        survey_text,
     )
 except ModuleNotFoundError as error:
     raise ImportError(
@@ -37,12 +45,17 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "BadCellError",
+    "NotUtf8Error",
     "begin_scores",
     "collect_categories",
     "collect_expected",
     "collect_moments",
     "collect_scatter",
     "collect_sparse",
+    "count_class_units",
+    "count_hashed_units",
+    "count_known_units",
+    "count_units",
     "encode_integers",
     "excess",
     "gamma_shapes",
@@ -51,6 +64,7 @@ __all__ = [
     "log_density",
     "log_shares",
     "posterior_in_place",
+    "renumber_columns",
     "score_binary",
     "score_categories",
     "score_full",
@@ -62,4 +76,6 @@ __all__ = [
     "score_products",
     "score_sparse",
     "set_threads",
+    "sort_terms",
+    "survey_text",
 ]
