@@ -14,6 +14,8 @@ mod simd;
 mod source;
 mod sparse;
 mod special;
+mod text;
+mod text_bindings;
 mod threads;
 mod whitened;
 
@@ -27,6 +29,8 @@ use pyo3::prelude::*;
 use source::{Assignment, BadCell, Domain, Matrix, Source};
 
 create_exception!(_core, BadCellError, PyValueError, "A cell outside its column's domain: (row, column, value).");
+
+create_exception!(_core, NotUtf8Error, PyValueError, "A document that is not UTF-8: its number.");
 
 fn bad_cell(bad: BadCell) -> PyErr {
     BadCellError::new_err((bad.row, bad.column, bad.value))
@@ -645,6 +649,8 @@ fn get_threads() -> usize {
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BadCellError", m.py().get_type::<BadCellError>())?;
+    m.add("NotUtf8Error", m.py().get_type::<NotUtf8Error>())?;
+    text_bindings::register(m)?;
     m.add_function(wrap_pyfunction!(collect_moments, m)?)?;
     m.add_function(wrap_pyfunction!(collect_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(collect_expected, m)?)?;

@@ -1,10 +1,10 @@
-"""scikit-learn's generative classifiers: change the import line, and nothing else.
+"""scikit-learn's generative classifiers and vectorizers of text: change the import line, and nothing else.
 
 >>> from likely.sklearn import GaussianNB  # instead of: from sklearn.naive_bayes import GaussianNB
 """
 
 try:
-    import sklearn  # noqa: F401
+    from sklearn.feature_extraction.text import TfidfTransformer  # arithmetic on sparse matrices, good as it is
 except ModuleNotFoundError as error:
     raise ImportError(
         "expected scikit-learn beside likely.sklearn, got none: pip install scikit-learn, or use likely.NaiveBayes and "
@@ -16,13 +16,18 @@ from likely.sklearn.discrete import BernoulliNB, ComplementNB, MultinomialNB
 from likely.sklearn.linear import LinearDiscriminantAnalysis
 from likely.sklearn.naive_bayes import GaussianNB
 from likely.sklearn.quadratic import QuadraticDiscriminantAnalysis
+from likely.sklearn.vectorizers import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "CountVectorizer",
     "GaussianNB",
+    "HashingVectorizer",
     "LinearDiscriminantAnalysis",
     "MultinomialNB",
     "QuadraticDiscriminantAnalysis",
+    "TfidfTransformer",
+    "TfidfVectorizer",
 ]

@@ -1,0 +1,204 @@
+//! One document, folded, into its units.
+
+use super::alphabet::Alphabet;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    /// Runs of word characters, of so many at least.
+    Words { least: usize },
+    /// Runs of word characters, and every other character that is not a space.
+    WordsAndPunctuation,
+    /// Runs of characters; several spaces in a row are one.
+    Characters,
+    /// Runs of characters within a word and the space on either side of it; words are what is between spaces.
+    CharactersInWords,
+}
+
+impl Kind {
+    pub fn is_words(self) -> bool {
+        matches!(self, Self::Words { .. } | Self::WordsAndPunctuation)
+    }
+}
+
+/// What the units of a document are.
+#[derive(Clone, Copy)]
+pub struct Analysis<'a> {
+    pub kind: Kind,
+    /// How many words, or characters, make a unit: from the first of these to the second.
+    pub shortest: usize,
+    pub longest: usize,
+    pub alphabet: Alphabet<'a>,
+}
+
+impl Analysis<'_> {
+    /// Calls `word` with every word of a folded text.
+    #[inline]
+    pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8])) {
+        let (least, punctuation) = match self.kind {
+            Kind::Words { least } => (least, false),
+            _ => (1, true),
+        };
+        let mut at = 0;
+        while at < text.len() {
+            let (character, length) = Alphabet::decode(text, at);
+            let start = at;
+            at += length;
+            if self.alphabet.is_word(character) {
+                at = self.end_of_word(text, at);
+                if least < 2 || has_characters(&text[start..at], least) {
+                    word(&text[start..at]);
+                }
+            } else if punctuation && !self.alphabet.is_space(character) {
+                word(&text[start..at]);
+            }
+        }
+    }
+
+    #[inline]
+    fn end_of_word(&self, text: &[u8], mut at: usize) -> usize {
+        while at < text.len() {
+            let (character, length) = Alphabet::decode(text, at);
+            if !self.alphabet.is_word(character) {
+                break;
+            }
+            at += length;
+        }
+        at
+    }
+
+    /// Calls `unit` with every run of characters of a folded text, which it changes.
+    pub fn characters(
+        &self,
+        text: &mut Vec<u8>,
+        padded: &mut Vec<u8>,
+        window: &mut Vec<usize>,
+        mut unit: impl FnMut(&[u8]),
+    ) {
+        if self.kind == Kind::Characters {
+            self.join_spaces(text);
+            runs(text, self.shortest, self.longest, window, unit);
+            return;
+        }
+        let mut at = 0;
+        while at < text.len() {
+            let (character, length) = Alphabet::decode(text, at);
+            at += length;
+            if self.alphabet.is_space(character) {
+                continue;
+            }
+            let start = at - length;
+            at = self.next_space(text, at);
+            padded.clear();
+            padded.push(b' ');
+            padded.extend_from_slice(&text[start..at]);
+            padded.push(b' ');
+            // a word not longer than a unit is one unit, once
+            let characters = padded.iter().filter(|byte| is_first(**byte)).count();
+            if characters <= self.shortest {
+                unit(padded);
+            } else {
+                runs(padded, self.shortest, self.longest.min(characters), window, &mut unit);
+            }
+        }
+    }
+
+    fn next_space(&self, text: &[u8], mut at: usize) -> usize {
+        while at < text.len() {
+            let (character, length) = Alphabet::decode(text, at);
+            if self.alphabet.is_space(character) {
+                break;
+            }
+            at += length;
+        }
+        at
+    }
+
+    /// Puts one blank in the place of two or more spaces, of whatever kind.
+    fn join_spaces(&self, text: &mut Vec<u8>) {
+        let (mut at, mut end, mut spaces, mut before) = (0, 0, 0, 0);
+        while at < text.len() {
+            let (character, length) = Alphabet::decode(text, at);
+            if !self.alphabet.is_space(character) {
+                spaces = 0;
+            } else {
+                spaces += 1;
+                if spaces == 1 {
+                    before = end;
+                } else {
+                    text[before] = b' ';
+                    end = before + 1;
+                    at += length;
+                    continue;
+                }
+            }
+            text.copy_within(at..at + length, end);
+            end += length;
+            at += length;
+        }
+        text.truncate(end);
+    }
+}
+
+/// Calls `unit` with every run of `shortest` to `longest` characters.
+fn runs(text: &[u8], shortest: usize, longest: usize, window: &mut Vec<usize>, mut unit: impl FnMut(&[u8])) {
+    // the places of the last `longest` characters; twice as long, so that it is seldom moved
+    window.clear();
+    let mut at = 0;
+    while at < text.len() {
+        if window.len() >= 2 * longest {
+            window.drain(..window.len() + 1 - longest);
+        }
+        window.push(at);
+        at += Alphabet::decode(text, at).1;
+        for n in shortest..=longest.min(window.len()) {
+            unit(&text[window[window.len() - n]..at]);
+        }
+    }
+}
+
+fn is_first(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
+fn has_characters(text: &[u8], least: usize) -> bool {
+    text.len() >= least && (text.len() >= 4 * least || text.iter().filter(|byte| is_first(**byte)).count() >= least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::alphabet::Invalid;
+    use super::*;
+
+    fn units(kind: Kind, shortest: usize, longest: usize, text: &str) -> Vec<String> {
+        let analysis = Analysis { kind, shortest, longest, alphabet: Alphabet::ascii(true, Invalid::Refuse) };
+        let mut out = Vec::new();
+        let keep = |unit: &[u8]| out.push(String::from_utf8(unit.to_vec()).unwrap());
+        if kind.is_words() {
+            analysis.words(text.as_bytes(), keep);
+        } else {
+            analysis.characters(&mut text.as_bytes().to_vec(), &mut Vec::new(), &mut Vec::new(), keep);
+        }
+        out
+    }
+
+    #[test]
+    fn words() {
+        assert_eq!(units(Kind::Words { least: 2 }, 1, 1, " a bc, d_e f1\0gh"), ["bc", "d_e", "f1", "gh"]);
+        assert_eq!(units(Kind::Words { least: 1 }, 1, 1, "a b"), ["a", "b"]);
+        assert_eq!(units(Kind::WordsAndPunctuation, 1, 1, "no! a…b\n"), ["no", "!", "a", "…", "b"]);
+    }
+
+    #[test]
+    fn characters() {
+        assert_eq!(units(Kind::Characters, 2, 2, "a \n b\nc"), ["a ", " b", "b\n", "\nc"]);
+        assert_eq!(units(Kind::Characters, 1, 3, "a\u{e9}"), ["a", "\u{e9}", "a\u{e9}"]);
+        assert!(units(Kind::Characters, 3, 3, "ab").is_empty());
+        assert_eq!(units(Kind::Characters, 7, 7, "abcdefgh"), ["abcdefg", "bcdefgh"]);
+    }
+
+    #[test]
+    fn characters_in_words() {
+        assert_eq!(units(Kind::CharactersInWords, 3, 4, "ab  c"), [" ab", "ab ", " ab ", " c "]);
+        assert_eq!(units(Kind::CharactersInWords, 5, 9, "a bcde"), [" a ", " bcde", "bcde ", " bcde "]);
+    }
+}

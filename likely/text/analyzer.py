@@ -1,0 +1,191 @@
+"""Texts to counts of their units: for every document, for every class, or in columns that are hashes."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from likely import native
+from likely.text.characters import Tables, tables
+from likely.text.documents import Buffers, as_terms, as_texts, buffers, stretch
+
+Unit = Literal["words", "words of two", "words and punctuation", "characters", "characters in words"]
+
+_UNITS = ("words", "words of two", "words and punctuation", "characters", "characters in words")
+
+
+class Rows(NamedTuple):
+    """Counts of documents × units, sparse: document i has ``units`` and ``counts`` from ``starts[i]`` to the next."""
+
+    starts: NDArray[np.int64]
+    units: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    def renumbered(self, numbers: NDArray[np.int32]) -> "Rows":
+        """Return the rows with other numbers of units, sorted by them, without the units whose number is negative."""
+        return Rows(*native.renumber_columns(*self, numbers))
+
+    def document_counts(self, units: int) -> NDArray[np.int64]:
+        """Return in how many documents each unit is."""
+        return np.bincount(self.units, minlength=units)
+
+
+class ClassCounts(NamedTuple):
+    """Counts of classes × units, sparse: class c has ``units``, ``counts`` and ``documents`` from ``starts[c]`` on."""
+
+    starts: NDArray[np.int64]
+    units: NDArray[np.int32]
+    counts: NDArray[np.uint64]
+    documents: NDArray[np.uint64]
+
+    def dense(self, units: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how often each unit is in each class, and in how many of its documents, classes × units."""
+        classes = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        counts, documents = np.zeros((2, len(self.starts) - 1, units))
+        counts[classes, self.units], documents[classes, self.units] = self.counts, self.documents
+        return counts, documents
+
+
+@dataclass(frozen=True)
+class Analyzer:
+    r"""What the units of a text are, and their counts.
+
+    Vocabularies are Arrow arrays of strings. A missing text is an empty one.
+
+    Parameters
+    ----------
+    unit
+        ``"words"``, runs of letters, digits and _; ``"words of two"`` such characters at least; ``"words and
+        punctuation"``, as well as every other character but spaces; ``"characters"``; ``"characters in words"``, and
+        the space on either side of a word
+    ngrams
+        how many words, or characters, make a unit: from the first number to the second
+    lowercase
+        whether capitals are made small
+    accents
+        ``"unicode"``: letters lose their accents; ``"ascii"``: and what is still not ASCII is left out; None: all stays
+    stop_words
+        words that are left out
+    errors
+        bytes that are not UTF-8 are an error if ``"strict"``, left out if ``"ignore"``, and U+FFFD if ``"replace"``
+
+    Examples
+    --------
+    >>> rows, vocabulary = Analyzer("words").counts(["the cat sat", "The hat"])
+    >>> vocabulary.to_pylist()
+    ['the', 'cat', 'sat', 'hat']
+    >>> rows.starts.tolist(), rows.units.tolist()
+    ([0, 3, 5], [0, 1, 2, 0, 3])
+    """
+
+    unit: Unit = "words and punctuation"
+    ngrams: tuple[int, int] = (1, 1)
+    lowercase: bool = True
+    accents: Literal["ascii", "unicode"] | None = None
+    stop_words: frozenset[str] = field(default=frozenset())
+    errors: Literal["strict", "ignore", "replace"] = "strict"
+
+    def __post_init__(self) -> None:
+        if self.unit not in _UNITS:
+            raise ValueError(f"expected unit to be one of {', '.join(map(repr, _UNITS))}, got {self.unit!r}")
+        if self.accents not in (None, "ascii", "unicode"):
+            raise ValueError(f"expected accents to be None, 'ascii' or 'unicode', got {self.accents!r}")
+        if self.errors not in ("strict", "ignore", "replace"):
+            raise ValueError(f"expected errors to be 'strict', 'ignore' or 'replace', got {self.errors!r}")
+        shortest, longest = self.ngrams
+        if not 1 <= shortest <= longest:
+            raise ValueError(f"expected ngrams from 1 or more to at least as many, got {self.ngrams!r}")
+
+    def counts(self, texts: Any) -> tuple[Rows, pa.Array]:
+        """Return the counts of every text, and the vocabulary in the order of first appearance.
+
+        Parameters
+        ----------
+        texts
+            strings or bytes: a list or another iterable, a NumPy array, a column of pandas, Polars or Arrow
+        """
+        documents = as_texts(texts)
+        rows, terms = self._ask(native.count_units, documents)
+        return Rows(*rows), as_terms(*terms)
+
+    def transform(self, texts: Any, vocabulary: Any) -> Rows:
+        """Return the counts of every text of the units in a vocabulary.
+
+        Parameters
+        ----------
+        texts
+            as in ``counts``
+        vocabulary
+            the units, each once
+        """
+        return Rows(*self._ask(native.count_known_units, as_texts(texts), buffers(as_texts(vocabulary))))
+
+    def class_counts(self, texts: Any, codes: Any, n_classes: int) -> tuple[ClassCounts, pa.Array]:
+        """Return the counts of every class, and the vocabulary in the order of first appearance, class by class.
+
+        No matrix of documents is made on the way.
+
+        Parameters
+        ----------
+        texts
+            as in ``counts``
+        codes
+            the class of each text, from 0 on; texts of a negative one are left out
+        n_classes
+            how many classes there are
+
+        Examples
+        --------
+        >>> sums, vocabulary = Analyzer("words").class_counts(["a b a", "b", "a"], [0, 1, 0], 2)
+        >>> vocabulary.to_pylist(), *(counts.tolist() for counts in sums.dense(2))
+        (['a', 'b'], [[3.0, 1.0], [0.0, 1.0]], [[2.0, 1.0], [0.0, 1.0]])
+        """
+        documents, codes = as_texts(texts), np.ascontiguousarray(codes, dtype=np.int32)
+        if codes.shape != (len(documents),):
+            raise ValueError(f"expected a class for each of the {len(documents)} texts, got {len(codes)}")
+        if len(codes) and codes.max() >= n_classes:
+            raise ValueError(f"expected classes below {n_classes}, got {codes.max()}")
+        sums, terms = self._ask(native.count_class_units, documents, codes, n_classes)
+        return ClassCounts(*sums), as_terms(*terms)
+
+    def hashed(self, texts: Any, width: int, signs: bool = True) -> Rows:
+        """Return the counts of every text in columns that are hashes of units.
+
+        Parameters
+        ----------
+        texts
+            as in ``counts``
+        width
+            the number of columns
+        signs
+            whether half of the units count down, so that units in the same column tend to cancel out
+        """
+        return Rows(*self._ask(native.count_hashed_units, as_texts(texts), width, signs))
+
+    def _ask(self, function: Any, documents: pa.Array, *rest: Any) -> Any:
+        arrays = buffers(documents)
+        stop_words = buffers(as_texts(sorted(self.stop_words)))
+        settings = (self.unit, *self.ngrams, self.lowercase, self.errors, stop_words)
+        try:
+            return function(arrays, settings, self._tables(arrays), *rest)
+        except native.NotUtf8Error as error:
+            (number,) = error.args
+            documents[number].cast(pa.large_binary()).as_py().decode()  # raises what is wrong, and where
+            raise
+
+    def _tables(self, arrays: Buffers) -> Tables | None:
+        """Return what must be known of the characters that are there."""
+        ascii_only, sigma = native.survey_text(stretch(arrays))
+        if ascii_only and self.errors != "replace":
+            return None
+        return tables(self.lowercase, self.accents, sigma and self.lowercase)
+
+
+def sorted_terms(vocabulary: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return the new number of each term once they are sorted by code points, and the sorted vocabulary."""
+    order = native.sort_terms(buffers(vocabulary))
+    numbers = np.empty_like(order)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    return numbers, vocabulary.take(pa.array(order))

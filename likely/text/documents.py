@@ -1,0 +1,107 @@
+"""Documents as Arrow lays strings out, whatever they come as, and the buffers of them that the core reads."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Buffers = tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def as_texts(texts: Any) -> pa.Array:
+    """Return texts as an Arrow array of strings or bytes.
+
+    None and NaN are missing. A lone surrogate, which no encoding can write, becomes U+FFFD.
+
+    Parameters
+    ----------
+    texts
+        strings or bytes: a list or another iterable, a NumPy array, a column of pandas, Polars or Arrow
+
+    Examples
+    --------
+    >>> as_texts(["one", None]).null_count
+    1
+    """
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"expected several texts, got a single one, {texts[:40]!r}: put it in a list")
+    if isinstance(texts, pa.Array | pa.ChunkedArray):
+        return _plain(texts)
+    if hasattr(texts, "__arrow_c_stream__"):
+        try:
+            return _plain(pa.chunked_array(texts))
+        except (TypeError, ValueError, pa.ArrowInvalid, pa.ArrowTypeError):  # a column of objects of different kinds
+            pass
+    objects = isinstance(texts, list) or (isinstance(texts, np.ndarray) and texts.dtype.kind == "O")
+    items = texts if objects else list(texts)
+    try:
+        return pa.array(items, type=pa.large_binary(), from_pandas=True)
+    except UnicodeEncodeError:
+        items = [_SURROGATES.sub("\ufffd", item) if isinstance(item, str) else item for item in items]
+        return pa.array(items, type=pa.large_binary(), from_pandas=True)
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        raise _refusal(items) from error
+
+
+def as_terms(offsets: NDArray[np.int64], characters: NDArray[np.uint8]) -> pa.Array:
+    """Return a vocabulary from its buffers, without a copy."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(characters)]
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
+
+
+def buffers(texts: pa.Array) -> Buffers:
+    """Return offsets, bytes, the bits of those that are there, and the place of the first bit; nothing is copied."""
+    wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    bits, offsets, characters = texts.buffers()
+    kind: Any = np.int64 if wide else np.int32
+    places = _view(offsets, kind)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, kind)
+    there = None if bits is None or not texts.null_count else _view(bits, np.uint8)
+    return places, _view(characters, np.uint8), there, texts.offset
+
+
+def stretch(texts: Buffers) -> NDArray[np.uint8]:
+    """Return the bytes that belong to the texts, of all bytes that lie there."""
+    offsets, characters = texts[:2]
+    return characters[max(int(offsets[0]), 0) : max(int(offsets[-1]), 0)]
+
+
+def _view(buffer: pa.Buffer | None, kind: Any) -> NDArray[Any]:
+    return np.zeros(0, kind) if buffer is None else np.frombuffer(buffer, dtype=kind)
+
+
+def _plain(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return one array of strings or bytes whose layout is that of offsets and bytes."""
+    kind = texts.type
+    if isinstance(texts, pa.ChunkedArray):
+        if texts.num_chunks > 1 and (pa.types.is_string(kind) or pa.types.is_binary(kind)):
+            # together they may be longer than offsets of 32 bits reach
+            texts = texts.cast(pa.large_string() if pa.types.is_string(kind) else pa.large_binary())
+        texts = texts.combine_chunks() if texts.num_chunks != 1 else texts.chunk(0)
+        kind = texts.type
+    if pa.types.is_null(kind):
+        return texts.cast(pa.large_string())
+    if pa.types.is_dictionary(kind):
+        return _plain(texts.dictionary_decode())
+    if isinstance(texts, pa.ExtensionArray):
+        return _plain(texts.storage)
+    if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        return texts
+    if kind == pa.string_view():
+        return texts.cast(pa.large_string())
+    if kind == pa.binary_view():
+        return texts.cast(pa.large_binary())
+    raise TypeError(f"expected texts, got values of type {kind}: turn them into strings")
+
+
+def _refusal(items: Iterable[Any]) -> TypeError:
+    """Return the error about the first item that is no text."""
+    for i, item in enumerate(items):
+        missing = item is None or (isinstance(item, float) and np.isnan(item))
+        if not isinstance(item, str | bytes) and not missing:
+            return TypeError(f"expected texts, got {item!r} at place {i}: turn it into a string")
+    return TypeError("expected texts, got something else: turn it into strings")
