@@ -109,6 +109,7 @@ def word_groups(
 def evidence_out_of_fold(
     words: _Words, class_documents: _Floats, rows: _WeighedRows, folds: list[int], edges: tuple[_Floats, _Floats]
 ) -> tuple[NDArray[np.float32], _Floats]: ...
+
 _Ints = NDArray[np.int32]
 _Offsets = NDArray[np.int64]
 _Bytes = NDArray[np.uint8]
@@ -121,6 +122,11 @@ _Terms = tuple[_Offsets, _Bytes]
 class NotUtf8Error(ValueError):
     """A document that is not UTF-8: its number."""
 
+class KnownWords:
+    """Words that can be looked up."""
+
+    def __init__(self, terms: _Texts, settings: _Settings) -> None: ...
+
 def survey_text(characters: _Bytes) -> tuple[bool, bool]: ...
 def count_units(documents: _Texts, settings: _Settings, tables: _Tables) -> tuple[_Rows, _Terms]: ...
 def count_known_units(documents: _Texts, settings: _Settings, tables: _Tables, terms: _Texts) -> _Rows: ...
@@ -130,3 +136,23 @@ def count_class_units(
 def count_hashed_units(documents: _Texts, settings: _Settings, tables: _Tables, width: int, signs: bool) -> _Rows: ...
 def sort_terms(terms: _Texts) -> _Ints: ...
 def renumber_columns(starts: _Offsets, units: _Ints, counts: _Ints, numbers: _Ints) -> _Rows: ...
+
+_Amounts = tuple[_Offsets, _Ints, _Floats, _Floats, _Floats]
+_NumberedAmounts = tuple[_Texts, _Offsets, _Ints, _Floats, _Floats, _Floats, _Ints]
+
+def collect_amounts(
+    documents: _Texts, settings: _Settings, tables: _Tables, codes: _Codes, weights: _Floats | None, classes: int
+) -> tuple[_Amounts, tuple[_Floats, _Floats, _Floats], _Terms]: ...
+def merge_amounts(one: _NumberedAmounts, two: _NumberedAmounts, factor: float) -> tuple[_Amounts, _Offsets] | None: ...
+def score_texts(
+    documents: _Texts,
+    settings: _Settings,
+    tables: _Tables,
+    known: KnownWords,
+    orders: _Bytes,
+    base: _Floats,
+    groups: _Bytes,
+    differences: tuple[_Offsets, _Ints, NDArray[np.float32]],
+    rule: tuple[str, float, float],
+    out: _Floats,
+) -> None: ...

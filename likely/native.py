@@ -3,8 +3,10 @@
 try:
     from likely._core import (
         BadCellError,
+        KnownWords,
         NotUtf8Error,
         begin_scores,
+        collect_amounts,
         collect_categories,
         collect_expected,
         collect_moments,
@@ -22,6 +24,7 @@ try:
         likeliest,
         log_density,
         log_shares,
+        merge_amounts,
         posterior_in_place,
         renumber_columns,
         score_binary,
@@ -34,6 +37,7 @@ try:
         score_poisson,
         score_products,
         score_sparse,
+        score_texts,
         set_threads,
         sort_terms,
         survey_text,
@@ -48,8 +52,10 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "BadCellError",
+    "KnownWords",
     "NotUtf8Error",
     "begin_scores",
+    "collect_amounts",
     "collect_categories",
     "collect_expected",
     "collect_moments",
@@ -67,6 +73,7 @@ __all__ = [
     "likeliest",
     "log_density",
     "log_shares",
+    "merge_amounts",
     "posterior_in_place",
     "renumber_columns",
     "score_binary",
@@ -79,6 +86,7 @@ __all__ = [
     "score_poisson",
     "score_products",
     "score_sparse",
+    "score_texts",
     "set_threads",
     "sort_terms",
     "survey_text",

@@ -19,7 +19,7 @@ Labels = NDArray[Any]
 # Weights that differ by less than this share of what was there differ by rounding only.
 _ROUNDING = 1e-9
 
-_NOT_LEARNED = (
+NOT_LEARNED = (
     "expected rows that the model has learned, got rows that {}: forget each row once, with the label and weight it "
     "was learned with"
 )
@@ -161,7 +161,7 @@ class Statistics:
         return replace(whole, sums=sums, origin=origin)
 
     def _combined(self, other: "Statistics", sign: float) -> "Statistics":
-        labels = {axis: _union(self.labels[axis], other.labels[axis]) for axis in self.labels}
+        labels = {axis: union_of_labels(self.labels[axis], other.labels[axis]) for axis in self.labels}
         one, two = self.aligned(labels), other.aligned(labels)
         if one.origin is None or two.origin is None:
             return replace(one, sums={name: array + sign * two.sums[name] for name, array in one.sums.items()})
@@ -186,7 +186,7 @@ class Statistics:
         for counted in [name for name in ("weight", "count", "yes", "no") if name in sums]:
             left, had = sums[counted], before.sums[counted]
             if np.any(left < -_ROUNDING * np.maximum(had, 1.0)):
-                raise ValueError(_NOT_LEARNED.format("weigh more than what is left of their class"))
+                raise ValueError(NOT_LEARNED.format("weigh more than what is left of their class"))
             gone = left <= _ROUNDING * had
             # Where no weight is left, nothing else is.
             for name in sums if counted == "weight" else (counted,):
@@ -211,7 +211,7 @@ class JointStatistics:
 
     def with_classes(self, labels: Labels) -> Self:
         """Return these statistics with more classes, of which nothing was seen if they are new."""
-        union = _union(self.classes, labels)
+        union = union_of_labels(self.classes, labels)
         weights, *blocks = (part.aligned({**part.labels, "class": union}) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
@@ -269,7 +269,7 @@ def _check_squares(left: Mapping[str, Array], had: Mapping[str, Array]) -> None:
         n = left["weight"].reshape(len(square), -1)
         scatter = square - np.divide(left["sum"] ** 2, n, out=np.zeros_like(square), where=n > 0)
         if np.any(scatter < -_ROUNDING * before):
-            raise ValueError(_NOT_LEARNED.format("no rows of their class were like"))
+            raise ValueError(NOT_LEARNED.format("no rows of their class were like"))
 
 
 def _rebased_excess(excess: Array, n: Array, s: Array, d: Array, new: Array, old: Array) -> Array:
@@ -321,7 +321,8 @@ def _same(one: Labels, two: Labels) -> bool:
     return one is two or np.array_equal(one, two)
 
 
-def _union(one: Labels, two: Labels) -> Labels:
+def union_of_labels(one: Labels, two: Labels) -> Labels:
+    """Return the distinct labels of both, sorted."""
     if _same(one, two):
         return one
     if len(one) == 0 or len(two) == 0:

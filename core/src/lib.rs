@@ -18,6 +18,7 @@ mod text;
 mod text_bindings;
 mod threads;
 mod whitened;
+mod words_bindings;
 
 use numpy::{
     PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2,
@@ -676,5 +677,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(gamma_shapes, m)?)?;
     m.add_function(wrap_pyfunction!(set_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_threads, m)?)?;
-    evidence_bindings::add_to(m)
+    evidence_bindings::add_to(m)?;
+    words_bindings::add_to(m)
 }

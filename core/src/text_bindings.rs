@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 type Ints<'py, T> = Bound<'py, PyArray1<T>>;
 
-fn refused(error: TextError) -> PyErr {
+pub fn refused(error: TextError) -> PyErr {
     match error {
         TextError::Layout => PyValueError::new_err("the texts are broken: their offsets and bytes do not fit together"),
         // the caller knows the document, and says what is wrong with it
@@ -18,7 +18,7 @@ fn refused(error: TextError) -> PyErr {
 }
 
 /// A borrowed array of offsets of either width.
-enum OffsetsArray<'py> {
+pub enum OffsetsArray<'py> {
     Narrow(PyReadonlyArray1<'py, i32>),
     Wide(PyReadonlyArray1<'py, i64>),
 }
@@ -34,9 +34,9 @@ impl<'py> FromPyObject<'_, 'py> for OffsetsArray<'py> {
 }
 
 /// (offsets, bytes, bits of those that are there or None, the place of the first bit)
-type TextArrays<'py> = (OffsetsArray<'py>, PyReadonlyArray1<'py, u8>, Option<PyReadonlyArray1<'py, u8>>, usize);
+pub type TextArrays<'py> = (OffsetsArray<'py>, PyReadonlyArray1<'py, u8>, Option<PyReadonlyArray1<'py, u8>>, usize);
 
-fn texts<'a>(arrays: &'a TextArrays) -> PyResult<Texts<'a>> {
+pub fn texts<'a>(arrays: &'a TextArrays) -> PyResult<Texts<'a>> {
     let offsets = match &arrays.0 {
         OffsetsArray::Narrow(offsets) => Offsets::Narrow(offsets.as_slice()?),
         OffsetsArray::Wide(offsets) => Offsets::Wide(offsets.as_slice()?),
@@ -46,12 +46,12 @@ fn texts<'a>(arrays: &'a TextArrays) -> PyResult<Texts<'a>> {
 }
 
 /// (kind, shortest, longest, lower case, what to do with bytes that are not UTF-8, stop words)
-type Settings<'py> = (String, usize, usize, bool, String, TextArrays<'py>);
+pub type Settings<'py> = (String, usize, usize, bool, String, TextArrays<'py>);
 /// (flags of every code point, the code points that folding changes, where what they become begins, what they become)
-type Tables<'py> =
+pub type Tables<'py> =
     (PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, u8>);
 
-fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult<Analysis<'a>> {
+pub fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult<Analysis<'a>> {
     let (kind, shortest, longest, lower, invalid, _) = settings;
     let kind = match kind.as_str() {
         "words of two" => Kind::Words { least: 2 },
@@ -79,18 +79,18 @@ fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult<Ana
     Ok(Analysis { kind, shortest: *shortest, longest: (*longest).min(usize::MAX / 4), alphabet })
 }
 
-fn strings<'a>(texts: &Texts<'a>) -> PyResult<Vec<&'a [u8]>> {
+pub fn strings<'a>(texts: &Texts<'a>) -> PyResult<Vec<&'a [u8]>> {
     (0..texts.len()).map(|i| texts.get(i)).collect::<Result<_, _>>().map_err(refused)
 }
 
 type RowArrays<'py> = (Ints<'py, i64>, Ints<'py, i32>, Ints<'py, i32>);
-type TermArrays<'py> = (Ints<'py, i64>, Ints<'py, u8>);
+pub type TermArrays<'py> = (Ints<'py, i64>, Ints<'py, u8>);
 
 fn row_arrays(py: Python<'_>, rows: Rows) -> RowArrays<'_> {
     (PyArray1::from_vec(py, rows.starts), PyArray1::from_vec(py, rows.units), PyArray1::from_vec(py, rows.counts))
 }
 
-fn term_arrays(py: Python<'_>, terms: (Vec<i64>, Vec<u8>)) -> TermArrays<'_> {
+pub fn term_arrays(py: Python<'_>, terms: (Vec<i64>, Vec<u8>)) -> TermArrays<'_> {
     (PyArray1::from_vec(py, terms.0), PyArray1::from_vec(py, terms.1))
 }
 

@@ -2,5 +2,16 @@
 
 from likely.text.analyzer import Analyzer, ClassCounts, Rows, sorted_terms
 from likely.text.documents import as_terms, as_texts
+from likely.text.words import WordStatistics, collect_sized, collect_words
 
-__all__ = ["Analyzer", "ClassCounts", "Rows", "as_terms", "as_texts", "sorted_terms"]
+__all__ = [
+    "Analyzer",
+    "ClassCounts",
+    "Rows",
+    "WordStatistics",
+    "as_terms",
+    "as_texts",
+    "collect_sized",
+    "collect_words",
+    "sorted_terms",
+]

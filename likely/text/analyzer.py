@@ -150,6 +150,18 @@ class Analyzer:
         sums, terms = self._ask(native.count_class_units, documents, codes, n_classes)
         return ClassCounts(*sums), as_terms(*terms)
 
+    def amounts(self, texts: Any, codes: NDArray[np.int32], weights: Any, n_classes: int) -> Any:
+        """Return what every class has of each unit, sums of classes, the sizes of texts, and the terms."""
+        return self._ask(native.collect_amounts, as_texts(texts), codes, weights, n_classes)
+
+    def known(self, terms: pa.Array) -> native.KnownWords:
+        """Return terms that can be looked up."""
+        return native.KnownWords(buffers(terms), self._settings())
+
+    def add_scores(self, texts: pa.Array, known: native.KnownWords, *scores: Any) -> None:
+        """Add the scores of the units of texts; what they are is for the core."""
+        self._ask(native.score_texts, texts, known, *scores)
+
     def hashed(self, texts: Any, width: int, signs: bool = True) -> Rows:
         """Return the counts of every text in columns that are hashes of units.
 
@@ -166,14 +178,16 @@ class Analyzer:
 
     def _ask(self, function: Any, documents: pa.Array, *rest: Any) -> Any:
         arrays = buffers(documents)
-        stop_words = buffers(as_texts(sorted(self.stop_words)))
-        settings = (self.unit, *self.ngrams, self.lowercase, self.errors, stop_words)
         try:
-            return function(arrays, settings, self._tables(arrays), *rest)
+            return function(arrays, self._settings(), self._tables(arrays), *rest)
         except native.NotUtf8Error as error:
             (number,) = error.args
             documents[number].cast(pa.large_binary()).as_py().decode()  # raises what is wrong, and where
             raise
+
+    def _settings(self) -> Any:
+        stop_words = buffers(as_texts(sorted(self.stop_words)))
+        return (self.unit, *self.ngrams, self.lowercase, self.errors, stop_words)
 
     def _tables(self, arrays: Buffers) -> Tables | None:
         """Return what must be known of the characters that are there."""

@@ -8,6 +8,8 @@
 //! | `vocabulary.rs` | units and their numbers; two vocabularies into one |
 //! | `reader.rs` | one document into (unit, count) pairs |
 //! | `sinks.rs` | what becomes of the pairs: rows of a sparse matrix, sums of classes |
+//! | `amounts.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
+//! | `scores.rs` | scores of documents by those of their units |
 //! | `hashing.rs` | rows of a sparse matrix whose columns are hashes |
 //! | `sparse.rs` | terms sorted, columns renumbered, rows weighed |
 //!
@@ -29,8 +31,11 @@
 //! depends on how documents were cut into pieces.
 
 pub mod alphabet;
+pub mod amounts;
 pub mod hashing;
+pub mod merge;
 pub mod reader;
+pub mod scores;
 pub mod sinks;
 pub mod sparse;
 pub mod split;

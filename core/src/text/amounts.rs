@@ -1,0 +1,248 @@
+//! A sink that sums what classes have of each unit: how often it came, what share of their documents it made up, and in how many
+//! of them it was. The share of a unit in a document is log(1 + count), divided by the sum of that over the document's units.
+
+use super::reader::Reader;
+use super::split::Analysis;
+use super::texts::{TextError, Texts};
+use super::vocabulary::Vocabulary;
+use crate::threads;
+
+/// Sums of fractions depend on the order of adding, so the pieces of the work follow from the texts, not from the number of
+/// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
+const PIECE: usize = 1 << 21;
+const MOST_PIECES: usize = 16;
+
+/// What one class has of one unit; three numbers that add up.
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+pub struct Amount {
+    pub count: f64,
+    pub share: f64,
+    pub documents: f64,
+}
+
+impl Amount {
+    pub fn add(&mut self, other: Self, factor: f64) {
+        self.count += factor * other.count;
+        self.share += factor * other.share;
+        self.documents += factor * other.documents;
+    }
+}
+
+/// For each unit the classes that have it, in rising order, and how much.
+#[derive(Default, Debug, PartialEq)]
+pub struct ByUnit {
+    pub starts: Vec<i64>,
+    pub classes: Vec<i32>,
+    pub amounts: Vec<Amount>,
+}
+
+/// Sums over the documents of each class: their weight, and the logarithm of what shares were divided by. And what that was
+/// for each document, 0 if it has no unit or was passed over.
+#[derive(Default, Debug, PartialEq)]
+pub struct OfClasses {
+    pub documents: Vec<f64>,
+    pub log_sizes: Vec<f64>,
+    pub sizes: Vec<f64>,
+}
+
+/// Sums the amounts of every class. Documents whose code is negative, or that have no weight, are passed over.
+pub fn collect(
+    texts: &Texts,
+    analysis: &Analysis,
+    codes: &[i32],
+    weights: Option<&[f64]>,
+    classes: usize,
+    vocabulary: impl Fn() -> Vocabulary + Sync,
+) -> Result<(ByUnit, OfClasses, Vocabulary), TextError> {
+    let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+    let mut order: Vec<usize> = (0..texts.len()).filter(|&i| codes[i] >= 0 && weight(i) > 0.0).collect();
+    // Class by class, one sum for each unit is enough at any time.
+    order.sort_by_key(|&i| codes[i]);
+    let size = texts.size();
+    let runs = texts.cut(order.len(), |i| order[i], (size / PIECE).clamp(1, MOST_PIECES));
+    let pieces = threads::map(runs.len(), size, |i| {
+        piece(texts, Reader::new(*analysis, vocabulary()), &order[runs[i].clone()], codes, weight)
+    });
+    let mut of_classes =
+        OfClasses { documents: vec![0.0; classes], log_sizes: vec![0.0; classes], sizes: vec![0.0; texts.len()] };
+    let mut whole: Option<Vocabulary> = None;
+    let mut parts = Vec::new();
+    for (piece, run) in pieces.into_iter().zip(runs) {
+        let (mut own, words) = piece?;
+        match &mut whole {
+            None => whole = Some(words),
+            Some(whole) => {
+                let numbers = whole.absorb(&words);
+                own.iter_mut().flat_map(|part| &mut part.units).for_each(|unit| *unit = numbers[*unit as usize]);
+            }
+        }
+        let mut documents = order[run].iter();
+        for part in &own {
+            of_classes.documents[part.class] += part.documents;
+            of_classes.log_sizes[part.class] += part.log_size;
+            part.sizes.iter().zip(&mut documents).for_each(|(size, &i)| of_classes.sizes[i] = *size);
+        }
+        parts.extend(own);
+    }
+    let whole = whole.unwrap_or_else(vocabulary);
+    Ok((by_unit(&parts, whole.units()), of_classes, whole))
+}
+
+/// What a run of documents has of one class.
+struct Part {
+    class: usize,
+    units: Vec<u32>,
+    amounts: Vec<Amount>,
+    documents: f64,
+    log_size: f64,
+    sizes: Vec<f64>,
+}
+
+fn piece(
+    texts: &Texts,
+    mut reader: Reader<Vocabulary>,
+    order: &[usize],
+    codes: &[i32],
+    weight: impl Fn(usize) -> f64,
+) -> Result<(Vec<Part>, Vocabulary), TextError> {
+    let (mut parts, mut sums, mut logs) = (Vec::new(), Sums::default(), Vec::new());
+    for same in order.chunk_by(|&a, &b| codes[a] == codes[b]) {
+        let (mut documents, mut log_size, mut sizes) = (0.0, 0.0, Vec::with_capacity(same.len()));
+        for &document in same {
+            let weight = weight(document);
+            let pairs = reader.read(document, texts.get(document)?)?;
+            logs.clear();
+            logs.extend(pairs.iter().map(|&(_, count)| log_count(count)));
+            let size: f64 = logs.iter().sum();
+            documents += weight;
+            sizes.push(size);
+            if size > 0.0 {
+                log_size += weight * size.ln();
+            }
+            for (&(unit, count), log) in pairs.iter().zip(&logs) {
+                let amount = Amount { count: f64::from(count), share: log / size, documents: 1.0 };
+                sums.add(unit, amount, weight);
+            }
+        }
+        let (units, amounts) = sums.taken();
+        parts.push(Part { class: codes[same[0]] as usize, units, amounts, documents, log_size, sizes });
+    }
+    Ok((parts, reader.vocabulary))
+}
+
+/// log(1 + count).
+#[inline]
+pub fn log_count(count: u32) -> f64 {
+    const ONE: f64 = std::f64::consts::LN_2;
+    if count == 1 { ONE } else { f64::from(count).ln_1p() }
+}
+
+/// Sums of one class: by unit, and which units there are.
+#[derive(Default)]
+struct Sums {
+    sums: Vec<Amount>,
+    met: Vec<u32>,
+}
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, unit: u32, amount: Amount, weight: f64) {
+        let place = unit as usize;
+        if place >= self.sums.len() {
+            self.sums.resize((place + 1).next_power_of_two(), Amount::default());
+        }
+        let sum = &mut self.sums[place];
+        if sum.documents == 0.0 {
+            self.met.push(unit);
+        }
+        sum.add(amount, weight);
+    }
+
+    fn taken(&mut self) -> (Vec<u32>, Vec<Amount>) {
+        let units = std::mem::take(&mut self.met);
+        let amounts = units.iter().map(|&unit| std::mem::take(&mut self.sums[unit as usize])).collect();
+        (units, amounts)
+    }
+}
+
+/// Puts the parts, in the order of their classes, together unit by unit.
+fn by_unit(parts: &[Part], units: usize) -> ByUnit {
+    let mut starts = vec![0_i64; units + 1];
+    // The same class may come in several parts, one after the other: its amounts are one.
+    let mut last = vec![u32::MAX; units];
+    for part in parts {
+        for &unit in &part.units {
+            if last[unit as usize] != part.class as u32 {
+                last[unit as usize] = part.class as u32;
+                starts[unit as usize + 1] += 1;
+            }
+        }
+    }
+    for i in 0..units {
+        starts[i + 1] += starts[i];
+    }
+    let total = starts[units] as usize;
+    let (mut classes, mut amounts) = (vec![-1; total], vec![Amount::default(); total]);
+    let mut ends: Vec<i64> = starts[..units].to_vec();
+    for part in parts {
+        for (&unit, &amount) in part.units.iter().zip(&part.amounts) {
+            let end = &mut ends[unit as usize];
+            if *end > starts[unit as usize] && classes[*end as usize - 1] == part.class as i32 {
+                amounts[*end as usize - 1].add(amount, 1.0);
+            } else {
+                classes[*end as usize] = part.class as i32;
+                amounts[*end as usize] = amount;
+                *end += 1;
+            }
+        }
+    }
+    ByUnit { starts, classes, amounts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Alphabet, Invalid, Kind, Offsets};
+    use super::*;
+
+    fn collected(documents: &[&str], codes: &[i32], weights: Option<&[f64]>) -> (ByUnit, OfClasses, Vec<String>) {
+        let bytes = documents.concat().into_bytes();
+        let ends = documents.iter().scan(0, |end, text| {
+            *end += text.len() as i64;
+            Some(*end)
+        });
+        let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
+        let texts = Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None };
+        let alphabet = Alphabet::ascii(true, Invalid::Refuse);
+        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest: 1, longest: 1, alphabet };
+        let grow = || Vocabulary::growing(std::iter::empty());
+        let (amounts, classes, words) = collect(&texts, &analysis, codes, weights, 2, grow).unwrap();
+        let (offsets, bytes) = words.terms();
+        let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
+        (amounts, classes, offsets.windows(2).map(text).collect())
+    }
+
+    #[test]
+    fn amounts_of_classes() {
+        let (found, classes, terms) = collected(&["a b a", "b", "a", "c", ""], &[0, 1, 1, -1, 1], None);
+        assert_eq!(terms, ["a", "b"]);
+        assert_eq!((found.starts, found.classes), (vec![0, 2, 4], vec![0, 1, 0, 1]));
+        let size = 3_f64.ln() + 2_f64.ln();
+        let shares = [3_f64.ln() / size, 1.0, 2_f64.ln() / size, 1.0];
+        for ((amount, share), count) in found.amounts.iter().zip(shares).zip([2.0, 1.0, 1.0, 1.0]) {
+            assert_eq!((amount.count, amount.documents), (count, 1.0));
+            assert!((amount.share - share).abs() < 1e-15);
+        }
+        assert_eq!(classes.documents, [1.0, 3.0]);
+        assert!((classes.log_sizes[0] - size.ln()).abs() < 1e-15);
+        assert!((classes.log_sizes[1] - 2.0 * 2_f64.ln().ln()).abs() < 1e-15);
+        assert_eq!(classes.sizes[1..], [2_f64.ln(), 2_f64.ln(), 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_weight_of_two_is_a_document_twice() {
+        let (twice, classes, terms) = collected(&["a b", "a b", "b", "a"], &[0, 0, 0, 1], None);
+        let weighed = collected(&["a b", "b", "a", "z"], &[0, 0, 1, 1], Some(&[2.0, 1.0, 1.0, 0.0]));
+        assert_eq!((twice, terms), (weighed.0, weighed.2));
+        assert_eq!((classes.documents, classes.log_sizes), (weighed.1.documents, weighed.1.log_sizes));
+    }
+}

@@ -1,0 +1,106 @@
+//! A sink that scores documents: the scores of their units, group by group, added up class by class.
+
+use super::amounts::log_count;
+use super::reader::Reader;
+use super::split::Analysis;
+use super::texts::{TextError, Texts};
+use super::vocabulary::Vocabulary;
+use crate::threads;
+
+/// Scores of units: in each group of units one number for each class, and for some pairs of a unit and a class how much
+/// their score differs from that.
+#[derive(Clone, Copy)]
+pub struct Scores<'a> {
+    /// groups × classes
+    pub base: &'a [f64],
+    pub groups: &'a [u8],
+    pub starts: &'a [i64],
+    pub classes: &'a [i32],
+    pub differences: &'a [f32],
+    pub number: usize,
+}
+
+/// What a count becomes before it is multiplied with a score.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Count {
+    AsItIs,
+    Once,
+    Log,
+}
+
+/// What else there is to a document's score: how counts are taken, and the power of its length, that of the number of
+/// different units among the first `short`, by which all is divided.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    pub count: Count,
+    pub power: f64,
+    pub usual: f64,
+}
+
+impl Scores<'_> {
+    pub fn fits(&self) -> bool {
+        let (n, k) = (self.classes.len(), self.number);
+        k > 0
+            && self.base.len().is_multiple_of(k)
+            && self.differences.len() == n
+            && self.groups.len() + 1 == self.starts.len()
+            && self.starts.first() == Some(&0)
+            && self.starts.last() == Some(&(n as i64))
+            && self.starts.windows(2).all(|pair| pair[0] <= pair[1])
+            && self.groups.iter().all(|&group| usize::from(group) < self.base.len() / k)
+            && self.classes.iter().all(|&class| class >= 0 && (class as usize) < k)
+    }
+
+    /// Adds the scores of units to `out`. `sums` is room for a sum of each group.
+    fn add(&self, pairs: impl Iterator<Item = (usize, f64)>, sums: &mut Vec<f64>, out: &mut [f64]) {
+        sums.clear();
+        sums.resize(self.base.len() / self.number, 0.0);
+        for (unit, count) in pairs {
+            sums[usize::from(self.groups[unit])] += count;
+            for i in self.starts[unit] as usize..self.starts[unit + 1] as usize {
+                out[self.classes[i] as usize] += count * f64::from(self.differences[i]);
+            }
+        }
+        for (base, &sum) in self.base.chunks(self.number).zip(sums.iter()).filter(|(_, sum)| **sum != 0.0) {
+            out.iter_mut().zip(base).for_each(|(o, &b)| *o += sum * b);
+        }
+    }
+}
+
+/// Adds the score of every document to `out` (documents × classes). `orders`: 0 for the units that make up its length.
+pub fn score(
+    texts: &Texts,
+    analysis: &Analysis,
+    vocabulary: &Vocabulary,
+    orders: &[u8],
+    scores: &Scores,
+    rule: Rule,
+    out: &mut [f64],
+) -> Result<(), TextError> {
+    let k = scores.number;
+    let steps = texts.size() * 4;
+    let piece = texts.len().div_ceil((steps >> 20).clamp(1, 64)).max(1);
+    threads::for_each(out, piece * k, steps, |i, out| {
+        let mut reader = Reader::new(*analysis, vocabulary);
+        let (mut sums, mut own) = (Vec::new(), vec![0.0; k]);
+        for (j, out) in out.chunks_mut(k).enumerate() {
+            let document = i * piece + j;
+            let pairs = reader.read(document, texts.get(document)?)?;
+            let taken = pairs.iter().map(|&(unit, count)| match rule.count {
+                Count::AsItIs => (unit as usize, f64::from(count)),
+                Count::Once => (unit as usize, 1.0),
+                Count::Log => (unit as usize, log_count(count)),
+            });
+            own.fill(0.0);
+            scores.add(taken, &mut sums, &mut own);
+            let factor = if rule.power == 0.0 {
+                1.0
+            } else {
+                let length = pairs.iter().filter(|(unit, _)| orders[*unit as usize] == 0).count();
+                (length.max(1) as f64 / rule.usual).powf(-rule.power)
+            };
+            out.iter_mut().zip(&own).for_each(|(o, score)| *o += factor * score);
+        }
+        Ok(())
+    })
+}

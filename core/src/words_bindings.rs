@@ -1,0 +1,175 @@
+//! Amounts and scores of the words of texts, as Python functions.
+
+use crate::text::Vocabulary;
+use crate::text::amounts::{Amount, ByUnit, collect};
+use crate::text::merge::{Side, merge};
+use crate::text::scores::{Count, Rule, Scores, score};
+use crate::text_bindings::{Settings, Tables, TermArrays, TextArrays, analysis, refused, strings, term_arrays, texts};
+use numpy::PyUntypedArrayMethods;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+type Given<'py, T> = PyReadonlyArray1<'py, T>;
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+/// Where the classes of each unit begin, the classes, and the count, share and documents of each.
+type AmountArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Floats<'py>, Floats<'py>, Floats<'py>);
+
+fn amount_arrays(py: Python<'_>, by_unit: ByUnit) -> AmountArrays<'_> {
+    let of = |f: fn(&Amount) -> f64| by_unit.amounts.iter().map(f).collect::<Vec<_>>().into_pyarray(py);
+    let sums = (of(|a| a.count), of(|a| a.share), of(|a| a.documents));
+    (by_unit.starts.into_pyarray(py), by_unit.classes.into_pyarray(py), sums.0, sums.1, sums.2)
+}
+
+/// What every class has of each unit; the weight of its documents, the sum of the logarithms of their sizes, and the sizes;
+/// and the terms.
+#[pyfunction]
+fn collect_amounts<'py>(
+    py: Python<'py>,
+    documents: TextArrays<'py>,
+    settings: Settings<'py>,
+    tables: Option<Tables<'py>>,
+    codes: Given<'py, i32>,
+    weights: Option<Given<'py, f64>>,
+    classes: usize,
+) -> PyResult<(AmountArrays<'py>, (Floats<'py>, Floats<'py>, Floats<'py>), TermArrays<'py>)> {
+    let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
+    let stops = strings(&texts(&settings.5)?)?;
+    let codes = codes.as_slice()?;
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let n = documents.len();
+    if codes.len() != n || weights.is_some_and(|w| w.len() != n) || codes.iter().any(|&c| c >= classes as i32) {
+        return Err(PyValueError::new_err("codes and weights do not fit the documents"));
+    }
+    let grow = || Vocabulary::growing(stops.iter().copied());
+    let (amounts, of_classes, terms) = py
+        .detach(|| {
+            collect(&documents, &analysis, codes, weights, classes, grow).map(|(a, c, words)| (a, c, words.terms()))
+        })
+        .map_err(refused)?;
+    let sums = (of_classes.documents, of_classes.log_sizes, of_classes.sizes);
+    let sums = (sums.0.into_pyarray(py), sums.1.into_pyarray(py), sums.2.into_pyarray(py));
+    Ok((amount_arrays(py, amounts), sums, term_arrays(py, terms)))
+}
+
+/// Terms; where the classes of each begin, the classes, counts, shares, documents; and the new number of each class.
+type SideArrays<'py> = (
+    TextArrays<'py>,
+    Given<'py, i64>,
+    Given<'py, i32>,
+    Given<'py, f64>,
+    Given<'py, f64>,
+    Given<'py, f64>,
+    Given<'py, i32>,
+);
+
+fn amounts(side: &SideArrays) -> PyResult<Vec<Amount>> {
+    let (counts, shares, documents) = (side.3.as_slice()?, side.4.as_slice()?, side.5.as_slice()?);
+    if counts.len() != shares.len() || counts.len() != documents.len() {
+        return Err(unfit());
+    }
+    let rows = counts.iter().zip(shares).zip(documents);
+    Ok(rows.map(|((&count, &share), &documents)| Amount { count, share, documents }).collect())
+}
+
+fn unfit() -> PyErr {
+    PyValueError::new_err("the arrays of the words do not fit together")
+}
+
+/// The amounts of the first plus `factor` × those of the second, and which terms are left: numbers of the first's, and after
+/// them of the second's. None if more is taken away than there is.
+#[pyfunction]
+fn merge_amounts<'py>(
+    py: Python<'py>,
+    one: SideArrays<'py>,
+    two: SideArrays<'py>,
+    factor: f64,
+) -> PyResult<Option<(AmountArrays<'py>, Bound<'py, PyArray1<i64>>)>> {
+    let terms = [strings(&texts(&one.0)?)?, strings(&texts(&two.0)?)?];
+    let sums = [amounts(&one)?, amounts(&two)?];
+    let first = Side {
+        terms: &terms[0],
+        starts: one.1.as_slice()?,
+        classes: one.2.as_slice()?,
+        amounts: &sums[0],
+        numbers: one.6.as_slice()?,
+    };
+    let second = Side {
+        terms: &terms[1],
+        starts: two.1.as_slice()?,
+        classes: two.2.as_slice()?,
+        amounts: &sums[1],
+        numbers: two.6.as_slice()?,
+    };
+    if !first.fits() || !second.fits() {
+        return Err(unfit());
+    }
+    let merged = py.detach(|| merge(&first, &second, factor));
+    Ok(merged.ok().map(|(sum, left)| (amount_arrays(py, sum), left.into_pyarray(py))))
+}
+
+/// Words that can be looked up: built once, and kept beside the model that has them.
+#[pyclass(frozen)]
+struct KnownWords {
+    words: Vocabulary,
+    number: usize,
+}
+
+#[pymethods]
+impl KnownWords {
+    #[new]
+    fn new(py: Python<'_>, terms: TextArrays<'_>, settings: Settings<'_>) -> PyResult<Self> {
+        let kind = analysis(&settings, None)?;
+        let (stops, terms) = (strings(&texts(&settings.5)?)?, strings(&texts(&terms)?)?);
+        let grams = kind.kind.is_words() && kind.longest > 1;
+        let words = py.detach(|| Vocabulary::known(stops.iter().copied(), terms.iter().copied(), grams));
+        Ok(Self { words, number: terms.len() })
+    }
+}
+
+/// Adds the scores of every document's words to `out` (documents × classes).
+#[pyfunction]
+fn score_texts<'py>(
+    py: Python<'py>,
+    documents: TextArrays<'py>,
+    settings: Settings<'py>,
+    tables: Option<Tables<'py>>,
+    known: PyRef<'py, KnownWords>,
+    orders: Given<'py, u8>,
+    base: PyReadonlyArray2<'py, f64>,
+    groups: Given<'py, u8>,
+    differences: (Given<'py, i64>, Given<'py, i32>, Given<'py, f32>),
+    rule: (String, f64, f64),
+    mut out: PyReadwriteArray2<'py, f64>,
+) -> PyResult<()> {
+    let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
+    let (number, orders) = (base.shape()[1], orders.as_slice()?);
+    let scores = Scores {
+        base: base.as_slice()?,
+        groups: groups.as_slice()?,
+        starts: differences.0.as_slice()?,
+        classes: differences.1.as_slice()?,
+        differences: differences.2.as_slice()?,
+        number,
+    };
+    let count = match rule.0.as_str() {
+        "count" => Count::AsItIs,
+        "once" => Count::Once,
+        "log" => Count::Log,
+        other => return Err(PyValueError::new_err(format!("no way {other:?} to count"))),
+    };
+    let sizes = [orders.len(), scores.groups.len()];
+    if !scores.fits() || sizes != [known.number; 2] || out.shape() != [documents.len(), number] {
+        return Err(unfit());
+    }
+    let (out, words) = (out.as_slice_mut()?, &known.words);
+    let rule = Rule { count, power: rule.1, usual: rule.2 };
+    py.detach(|| score(&documents, &analysis, words, orders, &scores, rule, out)).map_err(refused)
+}
+
+pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<KnownWords>()?;
+    m.add_function(wrap_pyfunction!(collect_amounts, m)?)?;
+    m.add_function(wrap_pyfunction!(merge_amounts, m)?)?;
+    m.add_function(wrap_pyfunction!(score_texts, m)?)
+}
