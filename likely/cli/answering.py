@@ -70,7 +70,7 @@ def explain(
 
     loaded = Loaded.read(model)
     rows = opened([data], form, loaded.missing, typed=False)
-    table = loaded.table(_some(rows, row))
+    table = loaded.table(_some(rows, row), [number - 1 for number in row])
     found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
     shares = loaded.model.predict_proba(table)
     if as_json:

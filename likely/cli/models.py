@@ -1,6 +1,6 @@
 """A model from a file, and rows as it reads them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ class Loaded(NamedTuple):
         words = getattr(self.model, "missing", ())
         return (words,) if isinstance(words, str) else tuple(words)
 
-    def table(self, batch: Any, first: int = 0) -> Any:
-        """Return rows as the model reads them; ``first`` is the number of the first one."""
+    def table(self, batch: Any, numbers: Sequence[int], *, note: bool = True) -> Any:
+        """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
         from likely.reading.arrays import without_words
 
-        return self.schema.table(without_words(batch, self.missing), start=first, note=first == 0)
+        return self.schema.table(without_words(batch, self.missing), numbers=numbers, note=note)
 
     def tables(self, rows: "Rows") -> Iterator[tuple[Any, Any]]:
         """Return batches, each with the table that the model reads: of no rows at all, one batch and None."""
         first = 0
         for batch in rows.batches():
             if batch.num_rows:
-                yield batch, self.table(batch, first)
+                yield batch, self.table(batch, range(first, first + batch.num_rows), note=first == 0)
                 first += batch.num_rows
         if not first:
             yield rows.schema.empty_table(), None

@@ -1,7 +1,6 @@
 """Tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
 
 import operator
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -15,10 +14,11 @@ from likely.estimators.evaluation import Evaluation
 from likely.estimators.frames import arrow, completed, filled_column, like
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, together
+from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import ALMOST_NUMBERS, Column, Schema, read_target
+from likely.schema import Column, Schema, read_target
 from likely.statistics import Array
 from likely.table import Block, Table
 
@@ -133,33 +133,12 @@ class TableClassifier(GenerativeClassifier):
 
     def _inferred(self, rows: Rows, y: Any) -> Schema:
         schema = Schema.infer(rows, overrides=self._overrides())
-        schema = schema.without(y) if isinstance(y, str) else schema
+        if isinstance(y, str):
+            schema, target = schema.without(y), schema.column(y)
+            tell_of_labels(target)
         if not schema.names:
             raise ValueError("expected columns of numbers, categories or dates to learn from, got none, or no rows")
-        almost = {
-            column.name: column.seen.note.removeprefix(ALMOST_NUMBERS).strip()
-            for column in schema.columns
-            if column.seen and column.seen.note.startswith(ALMOST_NUMBERS)
-        }
-        if almost:
-            shown = ", ".join(f"{name!r} but for {word}" for name, word in almost.items())
-            words = ", ".join(dict.fromkeys(almost.values()))
-            warnings.warn(
-                f"columns that are numbers but for one word are taken as categories ({shown}); if it stands for a "
-                f"missing cell, say missing=[{words}]",
-                stacklevel=3,
-            )
-        given = self._overrides()
-        unread = [c.name for c in schema.columns if c.kind == "ignore" and c.name not in given and c.source == "other"]
-        if unread:
-            warnings.warn(f"columns that cannot be read are left out: {', '.join(map(repr, unread))}", stacklevel=3)
-        texts = [column.name for column in schema.columns if column.kind == "text"]
-        if texts:
-            warnings.warn(
-                f"columns of free text are left out: {', '.join(map(repr, texts))}; to take one as categories, say "
-                f'columns={{{texts[0]!r}: "category"}}',
-                stacklevel=3,
-            )
+        tell_of_columns(schema, self._overrides())
         return schema
 
     def _overrides(self) -> dict[str, str]:

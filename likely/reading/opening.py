@@ -148,7 +148,7 @@ def _columns(data: Mapping[Any, Any]) -> Source:
 
 def _list(data: Any) -> Source | None:
     if not data or isinstance(data[0], Mapping):
-        return Held(pa.Table.from_batches([from_records(data, lambda i: f"row {i}")]))
+        return Held(pa.Table.from_batches([from_records(data, lambda i: f"row {i + 1}")]))
     if isinstance(data[0], list | tuple | np.ndarray):
         widths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in data}
         if len(widths) > 1:

@@ -4,14 +4,14 @@ Arrow is imported when the first table is read, and not before.
 """
 
 import difflib
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from likely.reading import Rows
 from likely.statistics import Labels
 from likely.table import Table
+from likely.telling import tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +29,12 @@ PARTS = ("year", "month", "weekday", "hour")
 """What becomes of a date."""
 ALMOST_NUMBERS = "numbers but for"
 """How the note begins of a column that would be numbers if one word, which follows, stood for a missing cell."""
+OTHER_DATES = "dates, but not as 2024-12-31"
+"""The note of a column of dates as Europe or America write them."""
+COMMAS = "numbers with a comma, not as 1234.5"
+"""The note of a column of numbers with a decimal comma."""
+IDENTIFIER = "nearly all distinct: an identifier? then ignore it"
+"""The note of a column whose cells are names of rows."""
 _LONGEST_NAME = 100_000
 
 
@@ -154,13 +160,20 @@ class Schema:
                 kinds.append(column.kind)
         return tuple(kinds)
 
+    def column(self, name: str) -> Column:
+        """Return a column by its name."""
+        check_name(name, [column.name for column in self.columns])
+        return next(column for column in self.columns if column.name == name)
+
     def without(self, *names: str) -> Self:
         """Return the schema without some columns, such as the target."""
         for name in names:
-            _check_name(name, [column.name for column in self.columns])
+            self.column(name)
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
-    def table(self, batch: "pa.RecordBatch | pa.Table", *, start: int = 0, note: bool = True) -> Table:
+    def table(
+        self, batch: "pa.RecordBatch | pa.Table", *, numbers: Sequence[int] | None = None, note: bool = True
+    ) -> Table:
         """Return a batch as a table: numbers as they are, categories as places in a list of names, NaN if missing.
 
         Columns are found by name, in whatever order they come; those that the schema does not know are left out.
@@ -170,27 +183,24 @@ class Schema:
         ----------
         batch
             rows in Arrow's columns, as ``Rows.batches`` gives them
-        start
-            the number of the first row, for messages
+        numbers
+            where each row was in the data that it came from, counted from 0; by default these are all rows
         note
             whether to warn of columns that are not there
         """
         from likely.schema.cells import read_cells
 
-        absent, cells, categories = read_cells(self, batch, start)
+        places = range(batch.num_rows) if numbers is None else numbers
+        absent, cells, categories = read_cells(self, batch, places)
         if absent and note:
-            warnings.warn(
-                f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing",
-                UserWarning,
-                stacklevel=2,
-            )
-        return Table(cells, self.names if self.named else None, categories=categories, kinds=self.kinds)
+            tell(f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing")
+        return Table(cells, self.names if self.named else None, None, categories, self.kinds, places)
 
     def tables(self, rows: Rows) -> Iterator[Table]:
         """Return all rows, one table for each batch; columns that are not there are told of once."""
         start = 0
         for batch in rows.batches():
-            yield self.table(batch, start=start, note=start == 0)
+            yield self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0)
             start += batch.num_rows
 
     def texts(self, batch: "pa.RecordBatch | pa.Table") -> "dict[str, pa.Array]":
@@ -251,11 +261,12 @@ def _few(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(map(repr, listed[:most])) + more
 
 
-def _check_name(name: Any, names: list[str], what: str = "expected a column of the table") -> None:
+def check_name(name: Any, names: Sequence[str], what: str = "expected a column of the table", where: str = "") -> None:
+    """Raise unless a name is among those of the columns, and say which may be meant."""
     if name not in names:
         near = difflib.get_close_matches(str(name), names, 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_few(names)}"
-        raise ValueError(f"{what}, got {name!r}: {hint}")
+        raise ValueError(f"{what}, got {name!r}{where}: {hint}")
 
 
 def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
@@ -269,7 +280,7 @@ def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
     """
     from likely.schema.cells import read_labels
 
-    _check_name(name, list(batch.schema.names), "expected the name of a column as target")
+    check_name(name, list(batch.schema.names), "expected the name of a column as target")
     return read_labels(batch.column(name), name)
 
 

@@ -8,8 +8,19 @@ import pyarrow.compute as pc
 
 from likely.reading import Rows
 from likely.reading.arrays import plain, text_of
-from likely.schema import ALMOST_NUMBERS, FAMILIES, KINDS, PARTS, Column, Seen, _check_name
-from likely.schema.cells import date_part, source_of, timestamps
+from likely.schema import (
+    ALMOST_NUMBERS,
+    COMMAS,
+    FAMILIES,
+    IDENTIFIER,
+    KINDS,
+    OTHER_DATES,
+    PARTS,
+    Column,
+    Seen,
+    check_name,
+)
+from likely.schema.cells import UnfitCellError, date_part, source_of, timestamps
 
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
@@ -17,6 +28,8 @@ _ENOUGH = 20
 """Fewer cells than this do not show that nearly all are distinct."""
 _FEW = 10
 """So many numbers that were written as text, each again and again, are the codes of categories."""
+_OTHER_DATE = r"^[0-9]{1,2}([.]|/)[0-9]{1,2}([.]|/)([0-9]{4}|[0-9]{2})( .*)?$"
+_COMMA = r"^[-+]?[0-9.,]*[0-9]$"
 _NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 
@@ -24,7 +37,7 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
     """Return the columns of a table."""
     names = list(rows.schema.names)
     for name, given in overrides.items():
-        _check_name(name, names, "expected the name of a column in columns=")
+        check_name(name, names, where=f" in columns={{{name!r}: {given!r}}}")
         if given not in KINDS and given not in FAMILIES:
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
@@ -73,12 +86,16 @@ def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
     word = _word_among_numbers(distinct)
     if word is not None:
         return "category", f"{ALMOST_NUMBERS} {word!r}"
+    if _all(distinct, _OTHER_DATE):
+        return "category", OTHER_DATES
+    if _all(distinct, _COMMA) and pc.any(pc.match_substring(distinct, ",")).as_py():
+        return "category", COMMAS
     share = len(distinct) / len(text)
     words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
     if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
         return "text", ""
     if len(text) >= _ENOUGH and share >= 0.9:
-        return "category", "nearly all distinct: an identifier? then ignore it"
+        return "category", IDENTIFIER
     return "category", ""
 
 
@@ -86,6 +103,10 @@ def _word_among_numbers(distinct: Any) -> str | None:
     """Return the word that alone keeps a column from being numbers: it may stand for a missing cell."""
     words = distinct.filter(pc.invert(pc.match_substring_regex(distinct, _NUMBER)))
     return words[0].as_py()[:24] if len(words) == 1 and len(distinct) > _FEW else None
+
+
+def _all(text: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
 def _casts(text: Any, kind: pa.DataType) -> bool:
@@ -99,7 +120,10 @@ def _casts(text: Any, kind: pa.DataType) -> bool:
 
 def _parts(name: str, cells: Any) -> tuple[str, ...]:
     """Return the parts of dates that differ; the hour, if any has one."""
-    moments = timestamps(cells, name, 0)
+    try:
+        moments = timestamps(cells)
+    except UnfitCellError as error:  # in a sample, whose rows have no numbers
+        raise ValueError(error.sentence(name)) from None
     found = {part: date_part(moments, part) for part in PARTS}
     return tuple(part for part in PARTS if pc.count_distinct(found[part]).as_py() > 1)
 
