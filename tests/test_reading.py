@@ -250,7 +250,7 @@ def test_types_of_csv(tmp_path):
     )
     assert kinds == {
         "i": "int64", "f": "double", "t": "string", "z": "string", "d": "timestamp[us]", "w": "timestamp[us]",
-        "u": "timestamp[us, tz=UTC]", "n": "null", "big": "double", "huge": "double", "inf": "double", "b": "string",
+        "u": "timestamp[us, tz=UTC]", "n": "null", "big": "double", "huge": "double", "inf": "double", "b": "bool",
     }  # fmt: skip
     assert table["inf"].to_pylist() == [math.inf, -math.inf]
     assert table["z"].to_pylist() == ["0012", "3400"]

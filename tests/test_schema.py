@@ -38,7 +38,7 @@ COLUMNS = {
     "booleans": ([True, None], "boolean"),
     "words": (["a", "b"], "category"),
     "yes and no": (["yes", "no"], "category"),
-    "true and false as text": (["true", "false"], "category"),
+    "true and false as text": (["true", "FALSE"], "boolean"),
     "integers and text": ([1, "b"], "category"),
     "booleans and integers": ([True, 2], "category"),
     "huge": ([10**30, 1], "number"),

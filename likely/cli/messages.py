@@ -15,7 +15,7 @@ _OPTIONS = (
     (r"columns=\{(['\"])(.*?)\1: (['\"])ignore\3\}", r"--ignore '\2'"),
     (r"columns=\{(['\"])(.*?)\1: (['\"])(.*?)\3\}", r"--column '\2=\4'"),
     (r"\bsay missing=\[(.*?)\]", r"say --missing, once for each of \1"),
-    (r"\bsay format=", "say --format"),
+    (r"\bopen it by likely.reading.open_rows\(…, format=…\)", "say --format"),
     (r"\bsay the format\b", "say --format"),
     (r"\bsay that such text is missing\b", "say --missing TEXT"),
 )

@@ -13,21 +13,19 @@ class Loaded(NamedTuple):
 
     model: Any
     schema: "Schema"
+    missing: tuple[str, ...]
+    """The text that stands for a missing cell."""
 
     @classmethod
-    def read(cls, path: str) -> "Loaded":
-        """Load a model."""
+    def read(cls, path: str, missing: Sequence[str] = ()) -> "Loaded":
+        """Load a model; words that stand for a missing cell are added to those that it knows."""
         from likely.loading import load
 
         model = load(path)
         schema = getattr(model, "schema_", None)
-        return cls(model, schema or _numbers(model))
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The text that stands for a missing cell."""
-        words = getattr(self.model, "missing", ())
-        return (words,) if isinstance(words, str) else tuple(words)
+        words = getattr(model, "missing", ())
+        known = (words,) if isinstance(words, str) else tuple(words)
+        return cls(model, schema or _numbers(model), (*known, *missing))
 
     def table(self, batch: Any, numbers: Sequence[int], *, note: bool = True) -> Any:
         """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
@@ -94,8 +92,10 @@ class Loaded(NamedTuple):
         from likely.reading.arrays import text_of
 
         classes = self.model.classes_
-        written = [*map(str, classes.tolist()), *text_of(pa.array(classes)).to_pylist()]
-        return dict(zip(written, [*classes, *classes], strict=True))
+        ways = [map(str, classes.tolist()), text_of(pa.array(classes)).to_pylist()]
+        if classes.dtype == bool:
+            ways.append(str(label).upper() for label in classes)
+        return {text: label for way in ways for text, label in zip(way, classes, strict=True)}
 
 
 def _numbers(model: Any) -> "Schema":

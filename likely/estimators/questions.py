@@ -11,6 +11,7 @@ from likely.estimators.knowledge import Knowledge, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
+from likely.schema import check_name
 from likely.statistics import Array, Labels
 from likely.table import Block, Table, is_missing
 
@@ -88,8 +89,9 @@ class Questions(Estimator):
             return columns.names.index(column)
         if isinstance(column, int | np.integer) and 0 <= column < columns.width:
             return int(column)
-        have = f"0 to {columns.width - 1}" if columns.names is None else few(columns.names)
-        raise ValueError(f"expected a column among {have}, got {column!r}")
+        if columns.names is not None:
+            check_name(column, columns.names)
+        raise ValueError(f"expected a column among 0 to {columns.width - 1}, got {column!r}")
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""

@@ -13,9 +13,21 @@ UNNAMED = {b"likely": b"unnamed"}
 """Metadata of the schema of a table whose columns have only numbers."""
 
 
+_BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Say whether a type is text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_true_or_false(text: Any) -> bool:
+    """Say whether all cells of text that are there are true or false, written in one of three ways.
+
+    >>> is_true_or_false(pa.array(["True", None])), is_true_or_false(pa.array(["true", "yes"]))
+    (True, False)
+    """
+    return bool(pc.all(pc.is_in(text.drop_null(), value_set=pa.array(_BOOLEANS, text.type))).as_py())
 
 
 def plain(array: Any) -> Any:

@@ -43,12 +43,13 @@ def _described(data: Any) -> str:
 
 
 def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
-    from likely.reading.paths import stated, stream_source
+    from likely.reading.formats import stated
+    from likely.reading.paths import OPEN_WITH_FORMAT, stream_source
 
     if isinstance(data, io.TextIOBase):
         raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")
     if format_name is None:
-        raise ValueError("expected the format of an open file, got none: say format=, such as 'csv'")
+        raise ValueError(f"expected the format of an open file, got none: {OPEN_WITH_FORMAT}, such as 'csv'")
     name = getattr(data, "name", None)
     return stream_source(
         data, repr(name) if isinstance(name, str) else "the stream", missing, stated(format_name), typed

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likely.reading import Rows
-from likely.reading.arrays import plain, text_of
+from likely.reading.arrays import is_true_or_false, plain, text_of
 from likely.schema import (
     ALMOST_NUMBERS,
     COMMAS,
@@ -81,6 +81,8 @@ def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
         if codes and 2 * len(distinct) <= min(2 * _FEW, len(text)):
             return "category", "text that is numbers"
         return "number", "text that is numbers"
+    if is_true_or_false(distinct):
+        return "boolean", "text that is true or false"
     if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
         return "date", "text that is dates"
     word = _word_among_numbers(distinct)
