@@ -285,7 +285,7 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
     if y.dtype.kind == "U" and isinstance(labels, list | tuple):
         y = np.asarray(labels, dtype=object)  # numbers among text would have become text
         if all(isinstance(label, str) for label in labels):
-            y = y.astype(str)
+            y = text_array(list(labels), "y")
     if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if is_missing(label)]):
         raise ValueError(
             f"expected a label for each row, got {y[missing[0]]!r} at index {missing[0]} of y "
@@ -297,6 +297,15 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
         kinds = sorted({type(label).__name__ for label in y})
         raise TypeError(f"expected labels of one type, got {' and '.join(kinds)}: convert y to one of them") from None
     return classes, places.astype(np.int32)
+
+
+def text_array(texts: list[str], where: str) -> NDArray[np.str_]:
+    """Return text as an array, in which NumPy would forget a NUL at the end: such names would be taken for others."""
+    if bad := [text for text in texts if text.endswith("\0")]:
+        raise ValueError(
+            f"expected names that do not end with a NUL character in {where}, got {bad[0][:80]!r}: strip it off"
+        )
+    return np.array(texts, dtype=f"<U{max(1, max(map(len, texts), default=1))}")
 
 
 def is_missing(value: Any) -> bool:

@@ -97,18 +97,20 @@ def _labelled(
         tell(f"{dropped:,} rows without a label in {y!r} are left out")
 
 
-def sampled(schema: Schema, rows: Rows, y: str, sample_weight: Any, most: int, seed: int) -> Labelled | None:
+def sampled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: int) -> Labelled | None:
     """Return rows from all over a table that has more than so many with a label and a weight; None if it has not."""
     import pyarrow as pa
 
+    given = None if isinstance(y, str) else _labels(y, None)
     weights = _weights(sample_weight)
     generator = np.random.default_rng(seed)
     kept: Any = None
     keys, numbers = np.empty(0), np.empty(0, dtype=np.int64)
     seen = first = 0
     for batch in rows.batches():
-        counted = _there(read_target(batch, y))
+        counted = _there(read_target(batch, y)) if given is None else np.full(batch.num_rows, True)
         if weights is not None:
+            _check_length("weight", len(weights), first + batch.num_rows, last=False)
             counted &= weights[first : first + batch.num_rows] > 0
         own = np.flatnonzero(counted)
         more = pa.Table.from_batches([batch]).take(own)
@@ -122,6 +124,9 @@ def sampled(schema: Schema, rows: Rows, y: str, sample_weight: Any, most: int, s
             keys, numbers, kept = keys[chosen], numbers[chosen], kept.take(chosen)
     if seen <= most:
         return None
+    if given is not None:
+        _check_length("label", len(given.codes), first, last=True)
+        y = given.classes[given.codes[numbers]]
     return labelled_whole(schema, Rows.of(kept), y, None if weights is None else weights[numbers], numbers)
 
 

@@ -1,7 +1,7 @@
 """Tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Self
@@ -13,13 +13,14 @@ from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.frames import arrow, completed, filled_column, like
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, together
+from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
 from likely.schema import Column, Schema, read_target
-from likely.statistics import Array
+from likely.select import SAMPLE
+from likely.statistics import Array, Assignment
 from likely.table import Block, Table
 
 
@@ -101,7 +102,8 @@ class TableClassifier(GenerativeClassifier):
         The others stay as they are.
         """
         for other in others:
-            if getattr(self, "schema_", None) != getattr(other, "schema_", None):
+            one, two = getattr(self, "schema_", None), getattr(other, "schema_", None)
+            if (one and one.essence) != (two and two.essence):
                 raise ValueError("expected a model of the same columns and kinds, got another: see schema_ of both")
         return super().merge(*others)
 
@@ -120,7 +122,8 @@ class TableClassifier(GenerativeClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
         if isinstance(y, str):
-            y = read_target(together(self._opened(X)), y)
+            X = self._opened(X)
+            y = np.concatenate([read_target(batch, y) for batch in X.batches()])
         return super().score(X, y, sample_weight)
 
     def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
@@ -152,16 +155,28 @@ class TableClassifier(GenerativeClassifier):
     def _collected(
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
     ) -> tuple[Knowledge, Table]:
-        """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch."""
+        """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch.
+
+        Rows from all over the table decide what every column follows: the first ones may be unlike the others.
+        """
+        if known is None:
+            sample = sampled(schema, rows, y, sample_weight, SAMPLE, getattr(self, "random_state", 0))
+            if sample is None:
+                whole = labelled_whole(schema, rows, y, sample_weight)
+                return self._begun(*whole), whole.table
+            known = self._begun_by(sample)
         table = None
         for table, assignment in labelled(schema, rows, y, sample_weight):
-            if known is None:
-                known = self._begun(table, assignment)
-            else:
-                known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
-        if known is None or table is None:
+            known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
+        if table is None:
             raise ValueError("expected rows with a label, got none")
         return known, table
+
+    def _begun_by(self, sample: Labelled) -> Knowledge:
+        """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""
+        knowledge = self._begun(*sample)
+        nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
+        return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
 
     def _keep_schema(self, schema: Schema, y: Any) -> None:
         self.schema_ = schema
@@ -184,13 +199,33 @@ class TableClassifier(GenerativeClassifier):
             raise ValueError(f"expected the name of the target, got {on_one_line(target)}")
         self.schema_, self.target_ = read, target
 
-    def _read_next(self, X: Any) -> Table:
+    def _schema_of(self, X: Any) -> Schema | None:
+        """Return what the columns of a table are; None if X is a matrix, or read already."""
         schema: Schema | None = getattr(self, "schema_", None)
         if schema is None and hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
             schema = Schema(tuple(Column(name, "number") for name in self.feature_names_in_))
-        if schema is None or isinstance(X, Table):
-            return super()._read_next(X)
-        return schema.table(together(self._opened(X, known=True)))
+        return None if isinstance(X, Table) else schema
+
+    def _read_next(self, X: Any) -> Table:
+        if isinstance(X, Table) and hasattr(self, "schema_") and X.kinds == self.schema_.kinds:
+            return X
+        schema = self._schema_of(X)
+        return super()._read_next(X) if schema is None else schema.table(together(self._opened(X, known=True)))
+
+    def _batches(self, X: Any) -> Iterator[Any]:
+        schema = self._schema_of(X)
+        if schema is None:
+            yield from super()._batches(X)
+            return
+        rows = self._opened(X, known=True)
+        table = None
+        for table in schema.tables(rows):
+            yield table
+        if table is None:
+            yield schema.table(rows.schema.empty_table())
+
+    def _held(self, X: Any) -> Any:
+        return X if self._schema_of(X) is None else together(self._opened(X))
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         if not hasattr(self, "schema_"):
@@ -202,7 +237,8 @@ class TableClassifier(GenerativeClassifier):
         whole = {name: value for name, value in named.items() if name in own}
         one = Table(np.full((1, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
         if whole:
-            one = self.schema_.table(arrow({name: np.array([value]) for name, value in whole.items()}), note=False)
+            rows = self._opened({name: [value] for name, value in whole.items()})
+            one = self.schema_.table(together(rows), note=False)
         cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
         for name in named.keys() - whole.keys():  # parts of dates
             j = self._column(name)
@@ -228,21 +264,19 @@ class TableClassifier(GenerativeClassifier):
         columns = self._known().columns
         return tuple(columns.name(j) for j in range(columns.width))
 
-    def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
+    def _filled_rows(self, X: Any, rows: Any, table: Table, filled: Array) -> Any:
         if not table.kinds:
-            rows = super()._filled_rows(X, table, filled)
+            cells = super()._filled_rows(X, rows, table, filled)
             if table.names is None or not hasattr(X, "dtypes"):
-                return rows
-            return like(arrow({name: rows[:, j] for j, name in enumerate(table.names)}), X)
+                return cells
+            return like(arrow({name: cells[:, j] for j, name in enumerate(table.names)}), X)
         import pyarrow.compute as pc
 
-        batch = together(self._opened(X))
-        names = batch.schema.names
-        holes = [name for name in names if pc.any(batch.column(name).is_null(nan_is_null=True)).as_py()]
+        names = rows.schema.names
+        holes = [name for name in names if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
         for name, values in self._completed(table, filled, holes).items():
-            column = filled_column(batch.column(name), values)
-            batch = batch.set_column(names.index(name), name, column)
-        return like(batch, X)
+            rows = rows.set_column(names.index(name), name, filled_column(rows.column(name), values))
+        return like(rows, X)
 
     def _shown(self, table: Table, X: Any) -> Any:
         if not table.kinds:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likely.reading.arrays import check_names, from_records, from_values, plain_batch
+from likely.reading.arrays import check_names, checked_name, from_records, from_values, plain_batch
 from likely.reading.sources import Again, Held, Once, Source
 
 
@@ -107,6 +107,8 @@ def _pandas(frame: Any) -> Source:
     from likely.table import column_names
 
     names = column_names(frame)
+    for name in names or ():
+        checked_name(name)
     columns = []
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j]
@@ -130,8 +132,7 @@ def _array(data: Any) -> Source | None:
 def _columns(data: Mapping[Any, Any]) -> Source:
     columns = {}
     for name, values in data.items():
-        if not isinstance(name, str):
-            raise TypeError(f"expected text as names of columns, got {name!r}")
+        checked_name(name)
         if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
             raise TypeError(f"expected a list or an array in column {name!r}, got {type(values).__name__}")
         values = values.to_arrow() if hasattr(values, "to_arrow") else values

@@ -160,6 +160,14 @@ class Schema:
                 kinds.append(column.kind)
         return tuple(kinds)
 
+    @property
+    def essence(self) -> tuple[Any, ...]:
+        """What must be the same in models that are merged: numbers are whole, or not, as their holes may have it."""
+        same = {"integer": "number"}
+        return self.named, tuple(
+            replace(c, kind=same.get(c.kind, c.kind), source=same.get(c.source, c.source)) for c in self.columns
+        )
+
     def column(self, name: str) -> Column:
         """Return a column by its name."""
         check_name(name, [column.name for column in self.columns])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely.reading.arrays import emptied, is_text, plain, text_of
 from likely.statistics import Labels
+from likely.table import text_array
 
 if TYPE_CHECKING:
     from likely.schema import Column, Schema
@@ -242,7 +243,7 @@ def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
             f"expected short names of categories in column {name!r}, got {len(names)} of up to {longest} "
             "characters: say that the column is text, or ignore it"
         )
-    labels, places = np.unique(np.array(names, dtype=f"<U{max(1, longest)}"), return_inverse=True)
+    labels, places = np.unique(text_array(names, f"column {name!r}"), return_inverse=True)
     indices = encoded.indices.cast(pa.float64()).to_numpy(zero_copy_only=False)
     there = ~np.isnan(indices)
     codes = np.full(len(indices), np.nan)
@@ -290,7 +291,9 @@ def read_labels(column: Any, name: str) -> Labels:
         return _labels(listed, np.int64 if whole else np.float64)
     if source in ("integer", "boolean"):
         return _labels(cells.to_pylist(), np.bool_ if source == "boolean" else cells.type.to_pandas_dtype())
-    return _labels(text_of(cells).to_pylist(), np.str_)
+    texts = text_of(cells).to_pylist()
+    text_array([text for text in pc.unique(text_of(cells)).to_pylist() if text is not None], f"column {name!r}")
+    return _labels(texts, np.str_)
 
 
 def _labels(values: list[Any], dtype: Any) -> Labels:

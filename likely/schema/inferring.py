@@ -53,6 +53,11 @@ def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
     family = given if given in FAMILIES else None
     if given is not None:
         kind, note = FAMILIES.get(given, given), ""
+        if given == "multinomial" and source != "text":
+            raise ValueError(
+                f"expected text in column {name!r} to be 'multinomial', got {cells.type}: say 'poisson' or "
+                "'categorical'; counts of words are the columns of a matrix"
+            )
         if source == "other" and kind != "ignore":
             raise ValueError(f"expected numbers, text, dates or yes/no in column {name!r}, got {cells.type}: ignore it")
     parts = _parts(name, cells) if kind == "date" else ()

@@ -1,0 +1,174 @@
+"""What people stumbled on with tables in Python: each has one clear answer now."""
+
+import decimal
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from refusal import assert_refused
+
+import likely.reading
+from likely import Classifier, NaiveBayes
+from likely.reading import open_rows
+from likely.schema import Schema
+
+BOTH = pytest.mark.parametrize("kind", [NaiveBayes, Classifier])
+
+
+@BOTH
+@pytest.mark.parametrize("named", [True, False])
+def test_families_are_chosen_on_rows_from_all_over_the_table(kind, named):
+    n = 600_000
+    counts = np.random.default_rng(0).poisson(3, n)
+    counts[n // 2 :] -= 5  # no counts any more
+    rows = {"x": counts, "z": np.arange(n) * 0.5, "y": np.arange(n) % 2}
+    model = kind(**({} if kind is NaiveBayes else {"calibrate": False}))
+    model.fit(rows, "y") if named else model.fit({name: rows[name] for name in "xz"}, rows["y"])
+    assert model.class_count_.sum() == n
+    assert {part.family.name for part in model.joint_.parts} <= {"gaussian", "categorical"}
+
+
+def test_a_later_value_that_does_not_fit_is_named_with_what_to_do():
+    model = NaiveBayes().fit(
+        {"x": np.random.default_rng(0).poisson(3, 300), "z": ["u", "v", "w"] * 100}, list("ab") * 150
+    )
+    later = {"x": [1, 2, -1], "z": ["u", "v", "w"]}
+    assert_refused(lambda: model.partial_fit(later, ["a", "b", "a"]), "'x'", "-1", "row 3", "columns={'x': \"number\"}")
+
+
+def test_halves_of_which_one_has_a_hole_are_merged():
+    frame = pd.DataFrame({"x": np.arange(100) * 37 % 101, "z": list("uv") * 50, "y": list("aabb") * 25})
+    holed = frame.assign(x=frame.x.where(frame.index != 70))  # floats, in pandas
+    halves = [NaiveBayes().fit(part, "y") for part in (holed[:50].astype({"x": int}), holed[50:])]
+    whole = NaiveBayes({"x": "gaussian"}).fit(holed, "y")
+    np.testing.assert_allclose(halves[0].merge(halves[1]).predict_proba(frame), whole.predict_proba(frame))
+
+
+def test_models_of_other_families_say_which_column():
+    data = {"x": np.random.default_rng(0).poisson(3, 300), "z": ["u", "v", "w"] * 100}
+    one, other = (
+        NaiveBayes().fit(data, list("ab") * 150),
+        NaiveBayes().fit({**data, "x": 10 * data["x"] - 50.5}, list("ab") * 150),
+    )
+    assert_refused(lambda: one.merge(other), "'poisson' and 'gaussian'", "'x'", "columns={'x': 'poisson'}")
+
+
+def kinds(data):
+    return [column.kind for column in Schema.infer(open_rows(data)).columns]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [Decimal("1.5"), 2.5], [Decimal("Infinity"), Decimal(1)], [Decimal("1e40"), Decimal("1e-40")],
+        [Decimal("NaN"), 1, 2.0], [Decimal("1" * 80), None], [Decimal("1.5"), np.float32(2)],
+    ],
+)  # fmt: skip
+def test_decimals_are_numbers(cells):
+    assert kinds({"x": cells}) == kinds(pd.DataFrame({"x": pd.Series(cells, dtype=object)})) == ["number"]
+
+
+def test_decimals_among_text_are_text():
+    (batch,) = open_rows({"x": [Decimal("1.50"), "a", Decimal("sNaN")]}).batches()
+    assert batch.column("x").to_pylist() == ["1.5", "a", None]
+    assert decimal.getcontext().traps[decimal.InvalidOperation]
+
+
+def test_half_characters_are_refused():
+    for data in ({"x": ["\ud800", "a"]}, {"\ud800": ["a"]}, [{"\ud800": 1}], [{"x": "\ud800"}]):
+        assert_refused(lambda data=data: open_rows(data), "whole characters", r"\ud800")
+    model = NaiveBayes().fit({"x": ["a", "b"], "z": [1.5, 2.5]}, ["p", "q"])
+    assert_refused(lambda: model.sample(1, given={"x": "\ud800"}), "whole characters", "'x'")
+
+
+def test_names_that_end_with_nul_are_refused():
+    assert_refused(lambda: NaiveBayes().fit({"x": ["a", "a\0"]}, ["p", "q"]), "NUL", "'x'")
+    assert_refused(lambda: NaiveBayes().fit({"x": [1.0, 2.0], "y": ["a", "a\0"]}, "y"), "NUL", "'y'")
+    assert_refused(lambda: NaiveBayes().fit([[1.0], [2.0]], ["a", "a\0"]), "NUL")
+
+
+def test_periods_are_dates():
+    frame = pd.DataFrame({"month": pd.period_range("2023-05", periods=30, freq="M"), "x": np.arange(30) % 7})
+    assert kinds(frame) == ["date", "integer"]
+    assert kinds(pa.Table.from_pandas(frame)) == ["ignore", "integer"]
+    assert NaiveBayes().fit(frame, np.arange(30) % 2).feature_names_in_[0] == "month.year"
+
+
+def test_words_of_a_column_that_has_none():
+    data = {"x": [1, 2] * 9, "z": [1.5, 2.5] * 9}
+    assert_refused(lambda: NaiveBayes({"x": "multinomial"}).fit(data, list("ab") * 9), "'x'", "int64", "'poisson'")
+
+
+def test_a_number_among_categories_of_integers_is_one_that_was_never_seen():
+    model = NaiveBayes({"c": "category"}).fit({"c": [1, 2] * 9, "z": [1.5, 2.5] * 9}, list("ab") * 9)
+    unseen = model.predict_proba({"c": [3.5, 99], "z": [1.5, 1.5]})
+    np.testing.assert_array_equal(unseen[0], unseen[1])
+
+
+def test_open_files_are_opened_with_their_format(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n1.5,a\n2.5,b\n")
+    with open(path, "rb") as file:
+        assert_refused(lambda: NaiveBayes().fit(file, "y"), "likely.reading.open_rows", "format=")
+        assert NaiveBayes().fit(likely.reading.open_rows(file, format="csv"), "y").class_count_.sum() == 2
+
+
+def test_questions_about_a_column_name_it():
+    model = NaiveBayes().fit({"income": [1.5, 2.5], "c": ["u", "v"]}, ["a", "b"])
+    assert_refused(lambda: model.values_of("income"), "column 'income'")
+    assert_refused(lambda: model.predict_proba({"income": [1.0], "c": ["u"]}, of="income"), "column 'income'")
+
+
+@BOTH
+def test_a_warning_points_at_the_line_that_gave_the_rows(kind):
+    model = kind().fit({"x": [1.5, 2.5] * 9, "c": ["u", "v"] * 9}, list("ab") * 9)
+    for ask in (model.predict, model.impute, model.explain, model.log_density):
+        with pytest.warns(UserWarning, match="'c'") as told:
+            ask({"x": [1.0]})
+        assert [each.filename for each in told] == [__file__]
+
+
+class Counted(dict):
+    """A table of columns that counts how often it is read."""
+
+    read = 0
+
+    def items(self):
+        self.read += 1
+        return super().items()
+
+
+def test_impute_reads_rows_once():
+    rows = Counted(x=[1.5, None, 2.5, 4.0], c=["u", "v", None, "v"])
+    with warnings.catch_warnings():
+        model = NaiveBayes().fit(rows, list("abab"))
+    rows.read = 0
+    assert model.impute(rows).column("c").null_count == 0
+    assert rows.read == 1
+
+
+@BOTH
+def test_files_are_predicted_batch_by_batch(kind, tmp_path, monkeypatch):
+    path = tmp_path / "rows.csv"
+    lines = [f"{i % 11},{'uvw'[i % 3]},{'ab'[i % 2]}" for i in range(3000)]
+    path.write_text("\n".join(["x,c,y", *lines]))
+    model = kind().fit(path, "y")
+    frame = pd.read_csv(path)
+    whole = {name: getattr(model, name)(frame) for name in ASKED}
+    score = model.score(frame, "y")
+    monkeypatch.setattr("likely.reading.delimited.BATCH", 4096)
+    sizes = []
+    table = Schema.table
+    monkeypatch.setattr(Schema, "table", lambda *a, **k: sizes.append(a[1].num_rows) or table(*a, **k))
+    for name in ASKED:
+        np.testing.assert_array_equal(getattr(model, name)(path), whole[name])
+    assert model.score(path, "y") == score
+    assert max(sizes) < 1500
+    (tmp_path / "none.csv").write_text("x,c\n")
+    assert model.predict(tmp_path / "none.csv").shape == (0,)
+
+
+ASKED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "log_density")
