@@ -179,3 +179,16 @@ def test_true_and_false_are_yes_and_no(folder, say, words):
     assert len(say(f"sample f.likely -n 3 --given flag={words[0]} --given y={words[1]}")[0].splitlines()) == 4
     say("impute f.likely flags.csv -o whole.csv")
     assert open_rows("whole.csv").schema.types[0] == pa.bool_()
+
+
+def test_dates_are_written_as_dates(folder, say):
+    lines = [f"{2020 + i % 3}-{1 + i % 12:02}-{1 + i % 28:02},{i % 9},{'ab'[i % 2]}" for i in range(60)]
+    (folder / "dates.csv").write_text("\n".join(["when,x,y", *lines, ",3,a"]))
+    say("fit dates.csv -t y -o d.likely --model naive-bayes")
+    drawn = say("sample d.likely -n 20 --seed 1")[0].splitlines()
+    assert drawn[0] == "when,x,y"
+    assert all(len(line.partition(",")[0]) == len("2024-12-31") for line in drawn[1:])
+    assert say("sample d.likely -n 1 --given when=2021-03-04")[0].splitlines()[1].startswith("2021-03-04,")
+    for to in ("csv", "jsonl"):
+        whole = say(f"impute d.likely dates.csv --to {to}")[0].splitlines()
+        assert "202" in whole[-1]

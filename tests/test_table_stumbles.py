@@ -1,7 +1,7 @@
 """What people stumbled on with tables in Python: each has one clear answer now."""
 
+import datetime
 import decimal
-import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -143,8 +143,7 @@ class Counted(dict):
 
 def test_impute_reads_rows_once():
     rows = Counted(x=[1.5, None, 2.5, 4.0], c=["u", "v", None, "v"])
-    with warnings.catch_warnings():
-        model = NaiveBayes().fit(rows, list("abab"))
+    model = NaiveBayes().fit(rows, list("abab"))
     rows.read = 0
     assert model.impute(rows).column("c").null_count == 0
     assert rows.read == 1
@@ -172,3 +171,49 @@ def test_files_are_predicted_batch_by_batch(kind, tmp_path, monkeypatch):
 
 
 ASKED = ("predict", "predict_proba", "predict_log_proba", "decision_function", "log_density")
+
+
+DAYS = pd.Series(pd.date_range("2023-01-01", periods=400, freq="D"))
+DATES = {
+    "days": pa.array(DAYS.dt.date),
+    "times": pa.array(DAYS + pd.to_timedelta(np.arange(400) % 24, "h")).cast(pa.timestamp("ms")),
+    "nanoseconds": pa.array(DAYS.astype("datetime64[ns]")),
+    "zoned": pa.array(DAYS.dt.tz_localize("Europe/Oslo")),
+    "text": pa.array(DAYS.dt.strftime("%Y-%m-%d"), pa.string()),
+    "one month": pa.array(pd.date_range("2024-02-01", periods=29).date).take(pa.array(np.arange(400) % 29)),
+}
+
+
+@pytest.mark.parametrize("kind", DATES)
+def test_dates_are_drawn_and_filled_as_dates(kind):
+    column = DATES[kind]
+    labels = np.where(np.arange(400) % 2, "odd", "even")
+    model = NaiveBayes().fit(pa.table({"when": column, "x": np.arange(400) * 0.5}), labels)
+    drawn = model.sample(200, 0)[0]
+    assert drawn.column_names == ["when", "x"]
+    assert drawn.schema.field("when").type == column.type
+    days = pd.to_datetime(pd.Series(drawn["when"].to_pylist()))
+    assert days.notna().all()
+    assert set(days.dt.year) <= ({2024} if kind == "one month" else {2022, 2023, 2024, 2025})
+    assert set(days.dt.month) == ({2} if kind == "one month" else set(range(1, 13)))
+    assert days.dt.day.nunique() > 20
+    holed = pa.table({"when": pa.array([None, *column[1:3].to_pylist()], column.type), "x": [0.5, 1.0, 1.5]})
+    for how in ("mean", "draw"):
+        filled = model.impute(holed, how=how, random_state=1)["when"]
+        assert filled.type == column.type
+        assert filled.null_count == 0
+        assert filled.to_pylist()[1:] == column[1:3].to_pylist()
+    given = model.sample(4, 0, given={"when": column[70].as_py()})[0]["when"]
+    assert given.to_pylist() == [column[70].as_py()] * 4
+
+
+def test_a_date_may_be_given_as_text_and_comes_back_from_a_file(tmp_path):
+    rows = pa.table({"when": DATES["times"], "x": np.arange(400) * 0.5, "y": ["a", "b"] * 200})
+    NaiveBayes().fit(rows, "y").save(tmp_path / "m.likely")
+    model = likely.load(tmp_path / "m.likely")
+    drawn = model.sample(3, 0, given={"when": "2023-05-06 07:08"})[0]
+    assert drawn["when"].to_pylist() == [datetime.datetime(2023, 5, 6, 7, 8)] * 3
+    assert drawn.schema.field("when").type == pa.timestamp("ms")
+    assert_refused(lambda: model.sample(3, given={"when": "never"}), "'when'", "'never'")
+    with pytest.raises(ValueError, match="did you mean 'when'"):
+        model.sample(1, given={"whenn": "2023-05-06"})

@@ -90,7 +90,9 @@ def sample(
     check_place(output)
     out = output_format(output, form)
     loaded = Loaded.read(model)
-    cells = _cells(given, [*loaded.schema.names, *([loaded.target] if loaded.target else [])])
+    columns = [column.name for column in loaded.schema.columns if column.outputs]
+    known = dict.fromkeys([*columns, *loaded.schema.names, *([loaded.target] if loaded.target else [])])
+    cells = _cells(given, list(known))
     written(_drawn(loaded, number, cells, seed), output, out)
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from likely.schema import ALMOST_NUMBERS, COMMAS, IDENTIFIER, OTHER_DATES, Column, Schema
+from likely.schema import Column, Schema
+from likely.schema.column import ALMOST_NUMBERS, COMMAS, IDENTIFIER, OTHER_DATES
 from likely.telling import tell
 
 # More labels than this, of which few rows have the same, are seldom meant as classes.

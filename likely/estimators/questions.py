@@ -159,7 +159,7 @@ class Questions(Estimator):
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
         table = self._given_rows(cells, int(n))
         x, codes = self.joint_.drawn(table, generator, known) if given else self.joint_.sample(n, generator)
-        return self._drawn_rows(table, x), self.joint_.classes[codes]
+        return self._drawn_rows(table, x, cells, generator), self.joint_.classes[codes]
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         """Return rows in which only some cells are there."""
@@ -168,9 +168,9 @@ class Questions(Estimator):
             cells[:, self._column(column)] = value
         return Table(cells, self._known().columns.names)
 
-    def _drawn_rows(self, given: Table, x: Array) -> Any:
-        """Return drawn rows as the user gets them; cells that were given stay."""
-        cells = Block(given, None).values()
+    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: np.random.Generator) -> Any:
+        """Return drawn rows as the user gets them; cells that were given, and are in the table, stay."""
+        cells = Block(table, None).values()
         return np.where(np.isnan(cells), x, cells)
 
     def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
@@ -201,17 +201,17 @@ class Questions(Estimator):
         rows = self._held(X)
         table = self._read_next(rows)
         codes = None if y is None else self._known_codes(y, table.rows)
-        if how == "mean":
-            filled = joint.expected(table, codes)
-        else:
-            filled, _ = joint.drawn(table, _generator(random_state), codes)
-        return self._filled_rows(X, rows, table, filled)
+        generator = None if how == "mean" else _generator(random_state)
+        filled = joint.expected(table, codes) if generator is None else joint.drawn(table, generator, codes)[0]
+        return self._filled_rows(X, rows, table, filled, generator)
 
     def _held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
         return X
 
-    def _filled_rows(self, X: Any, rows: Any, table: Table, filled: Array) -> Any:
+    def _filled_rows(
+        self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
+    ) -> Any:
         """Return the user's rows, held as ``rows``, with what was found in place of missing cells."""
         cells = Block(table, None).values()
         return np.where(np.isnan(cells), filled, cells)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
-from likely.estimators.frames import arrow, completed, filled_column, like
+from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import Column, Schema, read_target
+from likely.schema import Column, Schema, check_name, read_target
 from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
 from likely.table import Block, Table
@@ -232,13 +232,18 @@ class TableClassifier(GenerativeClassifier):
             return super()._given_rows(given, n)
         if not given:
             return Table(np.full((n, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
-        named = {self.joint_names[self._column(column)]: value for column, value in given.items()}
-        own = {column.name for column in self.schema_.columns}
-        whole = {name: value for name, value in named.items() if name in own}
+        own = [column.name for column in self.schema_.columns if column.outputs]
+        for column in given:
+            if isinstance(column, str) and column not in own:
+                check_name(column, [*own, *self.joint_names])
+        named = {
+            column if column in own else self.joint_names[self._column(column)]: value
+            for column, value in given.items()
+        }
+        whole = {name: [value] for name, value in named.items() if name in own}
         one = Table(np.full((1, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
         if whole:
-            rows = self._opened({name: [value] for name, value in whole.items()})
-            one = self.schema_.table(together(rows), note=False)
+            one = self.schema_.table(together(self._opened(whole)), note=False)
         cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
         for name in named.keys() - whole.keys():  # parts of dates
             j = self._column(name)
@@ -248,10 +253,18 @@ class TableClassifier(GenerativeClassifier):
                 cells[0, j] = named[name]
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
-    def _drawn_rows(self, given: Table, x: Array) -> Any:
-        if not given.kinds:
-            return super()._drawn_rows(given, x)
-        return like(arrow(self._completed(given, x, self.joint_names)), None)
+    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: np.random.Generator) -> Any:
+        if not table.kinds:
+            return super()._drawn_rows(table, x, given, generator)
+        found: dict[str, Any] = {}
+        drawn = self._completed(table, x, self.joint_names)
+        for column in self.schema_.columns:
+            cells = {name: drawn[name] for name in column.outputs}
+            if column.kind == "date" and cells:
+                found[column.name] = drawn_dates(column, cells, given.get(column.name), generator)
+            else:
+                found |= cells
+        return arrow(found)
 
     def _completed(self, table: Table, x: Array, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
         names = self.joint_.categories
@@ -264,9 +277,11 @@ class TableClassifier(GenerativeClassifier):
         columns = self._known().columns
         return tuple(columns.name(j) for j in range(columns.width))
 
-    def _filled_rows(self, X: Any, rows: Any, table: Table, filled: Array) -> Any:
+    def _filled_rows(
+        self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
+    ) -> Any:
         if not table.kinds:
-            cells = super()._filled_rows(X, rows, table, filled)
+            cells = super()._filled_rows(X, rows, table, filled, generator)
             if table.names is None or not hasattr(X, "dtypes"):
                 return cells
             return like(arrow({name: cells[:, j] for j, name in enumerate(table.names)}), X)
@@ -274,7 +289,11 @@ class TableClassifier(GenerativeClassifier):
 
         names = rows.schema.names
         holes = [name for name in names if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
-        for name, values in self._completed(table, filled, holes).items():
+        found = self._completed(table, filled, holes)
+        for column in self.schema_.columns if hasattr(self, "schema_") else ():
+            if column.kind == "date" and column.outputs and column.name in holes:
+                found[column.name] = moments(column, self._completed(table, filled, column.outputs), generator)
+        for name, values in found.items():
             rows = rows.set_column(names.index(name), name, filled_column(rows.column(name), values))
         return like(rows, X)
 

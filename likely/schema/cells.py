@@ -9,14 +9,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likely.reading.arrays import emptied, is_text, plain, text_of
+from likely.schema.dates import date_part
 from likely.statistics import Labels
 from likely.table import text_array
 
 if TYPE_CHECKING:
     from likely.schema import Column, Schema
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")  # fmt: skip # noqa: E501
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _YES, _NO = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 _LARGEST = 1 << 28
 """So many bytes the names of the categories of a column may take."""
@@ -264,17 +263,6 @@ def timestamps(cells: Any) -> Any:
         return _cast_text(cells, pa.timestamp("us", "UTC"), "")
     except UnfitCellError:
         return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
-
-
-def date_part(moments: Any, part: str) -> Any:
-    """Return the year as a number, and other parts by name."""
-    if part == "year":
-        return pc.year(moments)
-    if part == "month":
-        return pc.take(pa.array(_MONTHS), pc.subtract(pc.month(moments), 1))
-    if part == "weekday":
-        return pc.take(pa.array(_WEEKDAYS), pc.day_of_week(moments))
-    return pc.hour(moments).cast(pa.string())
 
 
 def read_labels(column: Any, name: str) -> Labels:

@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 
 from likely.reading import Rows
 from likely.reading.arrays import is_true_or_false, plain, text_of
-from likely.schema import (
+from likely.schema import check_name
+from likely.schema.cells import UnfitCellError, source_of, timestamps
+from likely.schema.column import (
     ALMOST_NUMBERS,
     COMMAS,
     FAMILIES,
@@ -18,9 +20,8 @@ from likely.schema import (
     PARTS,
     Column,
     Seen,
-    check_name,
 )
-from likely.schema.cells import UnfitCellError, date_part, source_of, timestamps
+from likely.schema.dates import date_part
 
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
@@ -60,10 +61,13 @@ def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
             )
         if source == "other" and kind != "ignore":
             raise ValueError(f"expected numbers, text, dates or yes/no in column {name!r}, got {cells.type}: ignore it")
-    parts = _parts(name, cells) if kind == "date" else ()
-    if kind == "date" and not parts:
-        note = "the same in all rows" if len(cells) else "no rows"
-    return Column(name, kind, source, family, parts, _seen(cells, source, note))
+    seen = _seen(cells, source, note)
+    if kind != "date":
+        return Column(name, kind, source, family, seen=seen)
+    parts, fixed = _parts(name, cells)
+    if not parts:
+        seen = seen._replace(note="the same in all rows" if len(cells) else "no rows")
+    return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen)
 
 
 def _kind(cells: Any, source: str, *, codes: bool) -> tuple[str, str]:
@@ -125,14 +129,15 @@ def _casts(text: Any, kind: pa.DataType) -> bool:
     return True
 
 
-def _parts(name: str, cells: Any) -> tuple[str, ...]:
-    """Return the parts of dates that differ; the hour, if any has one."""
+def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the parts of dates that differ, and of the others what they are in all rows."""
     try:
         moments = timestamps(cells)
     except UnfitCellError as error:  # in a sample, whose rows have no numbers
         raise ValueError(error.sentence(name)) from None
-    found = {part: date_part(moments, part) for part in PARTS}
-    return tuple(part for part in PARTS if pc.count_distinct(found[part]).as_py() > 1)
+    found = {part: date_part(moments, part).drop_null().unique().cast(pa.string()) for part in PARTS}
+    fixed = [(part, values[0].as_py()) for part, values in found.items() if len(values) == 1]
+    return tuple(part for part in PARTS if len(found[part]) > 1), tuple(fixed)
 
 
 def _seen(cells: Any, source: str, note: str) -> Seen:
