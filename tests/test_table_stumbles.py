@@ -217,3 +217,20 @@ def test_a_date_may_be_given_as_text_and_comes_back_from_a_file(tmp_path):
     assert_refused(lambda: model.sample(3, given={"when": "never"}), "'when'", "'never'")
     with pytest.raises(ValueError, match="did you mean 'when'"):
         model.sample(1, given={"whenn": "2023-05-06"})
+
+
+def test_columns_without_names_are_told_by_their_numbers():
+    frame = pd.DataFrame({0: [[1]] * 40, 1: np.arange(40) % 3, 2: list("uv") * 20, 3: DAYS[:40]})
+    with pytest.warns(UserWarning, match="cannot be read"):
+        model = NaiveBayes({"1": "category"}).fit(frame, list("aabb") * 10)
+    drawn = model.sample(5, 0, given={1: "u"})[0]
+    assert drawn.column_names == ["1", "2", "3"]
+    assert drawn["2"].to_pylist() == ["u"] * 5
+    holed = frame.astype(object)
+    holed.loc[0, [1, 2, 3]] = None
+    assert model.impute(holed).iloc[:, 1:].notna().to_numpy().all()
+
+
+def test_a_model_of_a_frame_of_floats_fills_the_holes_of_a_table():
+    model = NaiveBayes().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.0, 5.0]}), ["p", "p", "q"])
+    assert model.impute({"a": [1.5], "b": [None]})["b"].null_count == 0

@@ -113,11 +113,14 @@ def sampled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, s
             _check_length("weight", len(weights), first + batch.num_rows, last=False)
             counted &= weights[first : first + batch.num_rows] > 0
         own = np.flatnonzero(counted)
+        drawn = generator.random(len(own))
+        seen += len(own)
+        if len(keys) == most:  # others would not be kept
+            own, drawn = own[drawn < keys.max()], drawn[drawn < keys.max()]
         more = pa.Table.from_batches([batch]).take(own)
-        keys = np.concatenate([keys, generator.random(len(own))])
+        keys = np.concatenate([keys, drawn])
         numbers = np.concatenate([numbers, first + own])
         first += batch.num_rows
-        seen += len(own)
         kept = more if kept is None else pa.concat_tables([kept, more])
         if len(keys) > most:
             chosen = np.sort(np.argpartition(keys, most)[:most])

@@ -240,13 +240,11 @@ class TableClassifier(GenerativeClassifier):
             column if column in own else self.joint_names[self._column(column)]: value
             for column, value in given.items()
         }
-        whole = {name: [value] for name, value in named.items() if name in own}
-        one = Table(np.full((1, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
-        if whole:
-            one = self.schema_.table(together(self._opened(whole)), note=False)
+        whole = {column.name: [named.get(column.name)] for column in self.schema_.columns}
+        one = self.schema_.table(together(self._opened(whole)))
         cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
         for name in named.keys() - whole.keys():  # parts of dates
-            j = self._column(name)
+            j = self.joint_names.index(name)
             if one.kinds[j] == "category":
                 cells[0, j], categories[j] = 0.0, np.array([str(named[name])], dtype=object)
             else:
@@ -274,8 +272,8 @@ class TableClassifier(GenerativeClassifier):
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The names of the columns of the joint distribution."""
-        columns = self._known().columns
-        return tuple(columns.name(j) for j in range(columns.width))
+        # A model of a matrix with names may be asked about a table.
+        return self.schema_.names if hasattr(self, "schema_") else tuple(self.feature_names_in_)
 
     def _filled_rows(
         self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
