@@ -50,7 +50,7 @@ def output_format(out: str | None, given: str | None, read: str | None = None) -
     if found is not None:
         return found
     if read is None and out is not None and out != STANDARD:
-        raise ValueError(f"expected a name that ends with its format, got {out!r}: name it so, or say which, one of {EXPECTED}")
+        raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {EXPECTED}")
     return Format.of(out or STANDARD, stated(read or "csv")._replace(compression=None)) or stated("csv")
 
 
@@ -81,7 +81,7 @@ def check_place(out: str | None) -> None:
 def check_model_place(out: str) -> None:
     """Raise at once if a model file cannot be written where it is to be."""
     if out == STANDARD:
-        raise ValueError("expected the name of a file to write the model to, got -: a model file is binary, and never a stream")
+        raise ValueError("expected the name of a file to write the model to, got -: a model file is binary")
     check_place(out)
 
 
