@@ -76,6 +76,19 @@ def read(path: str | os.PathLike[str]) -> Contents:
             raise _unfit(place, str(error)) from None
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Say whether there is a file that begins as those do that ``write`` has written."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return _header_length(file.read(9)) is not None
+
+
+def _header_length(beginning: bytes) -> int | None:
+    length = int.from_bytes(beginning[:8], "little")
+    return length if beginning[8:] == b"{" and length <= _LONGEST_HEADER else None
+
+
 class _UnfitError(Exception):
     """What is wrong with a file."""
 
@@ -89,8 +102,8 @@ def _read(file: BinaryIO) -> Contents:
 
     size = os.fstat(file.fileno()).st_size
     beginning = file.read(9)
-    length = int.from_bytes(beginning[:8], "little")
-    if len(beginning) < 9 or beginning[8:] != b"{" or length > _LONGEST_HEADER or 8 + length > size:
+    length = _header_length(beginning)
+    if length is None or 8 + length > size:
         raise _UnfitError("an empty file" if size == 0 else "another kind of file, or one that was cut off")
     # All that can be known from the header is checked before the arrays are read: they may be large.
     outer = _parsed(beginning[8:] + file.read(length - 1))

@@ -3,7 +3,7 @@
 Nothing is copied that the core can read where it lies.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.statistics import Array, Assignment, Labels
+from likely.telling import tell
 
 _READ_AS_THEY_ARE = frozenset("fd?bBhHiIlLqQ")
 
@@ -78,6 +79,8 @@ class Table:
         which the cells hold the places 0, 1, 2, …
     kinds
         what every column is: "number", "integer", "boolean" or "category"; none if nobody has looked
+    numbers
+        where each row was in the data that it came from, counted from 0, for messages; None if they are all of them
     """
 
     cells: NDArray[Any] | SparseRows
@@ -85,6 +88,7 @@ class Table:
     reader: str | None = None
     categories: Mapping[int, Labels] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
+    numbers: Sequence[int] | NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:
@@ -102,11 +106,21 @@ class Table:
             return self
         cells = self.cells
         part = cells.between(first, min(last, self.rows)) if isinstance(cells, SparseRows) else cells[first:last]
-        return replace(self, cells=part)
+        return replace(self, cells=part, numbers=self._numbers[first:last])
 
     def taken(self, rows: NDArray[Any]) -> Self:
         """Return a copy of some of the rows; ``rows``: numbers, or one boolean for each."""
-        return replace(self, cells=self.cells.taken(rows) if isinstance(self.cells, SparseRows) else self.cells[rows])
+        cells = self.cells.taken(rows) if isinstance(self.cells, SparseRows) else self.cells[rows]
+        return replace(self, cells=cells, numbers=np.asarray(self._numbers, dtype=np.int64)[rows])
+
+    @property
+    def _numbers(self) -> Sequence[int] | NDArray[np.int64]:
+        return range(self.rows) if self.numbers is None else self.numbers
+
+    def place(self, row: int) -> str:
+        """Return a row in a message: rows of files and frames are counted from 1, those of arrays by their index."""
+        number = int(self._numbers[row])
+        return f"row {number + 1}" if self.kinds else f"row index {number}"
 
 
 class Block(NamedTuple):
@@ -271,10 +285,10 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
     if y.dtype.kind == "U" and isinstance(labels, list | tuple):
         y = np.asarray(labels, dtype=object)  # numbers among text would have become text
         if all(isinstance(label, str) for label in labels):
-            y = y.astype(str)
+            y = text_array(list(labels), "y")
     if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if is_missing(label)]):
         raise ValueError(
-            f"expected a label for each row, got {y[missing[0]]!r} in row {missing[0]} of y "
+            f"expected a label for each row, got {y[missing[0]]!r} at index {missing[0]} of y "
             f"({len(missing)} missing, Input contains NaN): leave these rows out"
         )
     try:
@@ -285,6 +299,15 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
     return classes, places.astype(np.int32)
 
 
+def text_array(texts: list[str], where: str) -> NDArray[np.str_]:
+    """Return text as an array, in which NumPy would forget a NUL at the end: such names would be taken for others."""
+    if bad := [text for text in texts if text.endswith("\0")]:
+        raise ValueError(
+            f"expected names that do not end with a NUL character in {where}, got {bad[0][:80]!r}: strip it off"
+        )
+    return np.array(texts, dtype=f"<U{max(1, max(map(len, texts), default=1))}")
+
+
 def is_missing(value: Any) -> bool:
     """Say whether a value stands for none: None, NaN, or pandas' NA, which no comparison answers."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
@@ -293,7 +316,7 @@ def is_missing(value: Any) -> bool:
 def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
     unfit = np.flatnonzero(~np.isfinite(y))
     if len(unfit):
-        raise ValueError(f"Input y contains {y[unfit[0]]} (NaN or infinity) in row {unfit[0]}: leave these rows out")
+        raise ValueError(f"Input y contains {y[unfit[0]]} (NaN or infinity) at index {unfit[0]}: leave these rows out")
     if np.any(y != np.trunc(y)):
         example = y[y != np.trunc(y)][0]
         raise ValueError(f"Unknown label type: continuous. Expected classes, got numbers such as {example} in y")
@@ -303,11 +326,10 @@ def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
 
 def _warn_column_vector() -> None:
     import sys
-    import warnings
 
     exceptions = sys.modules.get("sklearn.exceptions")
     category = UserWarning if exceptions is None else exceptions.DataConversionWarning
-    warnings.warn("A column-vector y was passed when a 1d array was expected: give y.ravel()", category, stacklevel=5)
+    tell("A column-vector y was passed when a 1d array was expected: give y.ravel()", category)
 
 
 def read_weights(weights: Any, rows: int) -> Array | None:
@@ -323,7 +345,7 @@ def read_weights(weights: Any, rows: int) -> Array | None:
         )
     if not np.isfinite(w).all() or (w < 0).any():
         row = int(np.flatnonzero(~(w >= 0) | np.isinf(w))[0])
-        raise ValueError(f"expected weights that are finite and not negative, got {w[row]} in row {row}")
+        raise ValueError(f"expected weights that are finite and not negative, got {w[row]} at index {row}")
     if rows and not w.any():
         raise ValueError("expected a positive weight in some row, got only zeros: sample_weight would leave no data")
     return np.ascontiguousarray(w)

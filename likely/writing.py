@@ -7,31 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from likely.reading.formats import Format, stated
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
-_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-_ENDINGS |= {".arrow": "arrow", ".feather": "arrow"}
 
-
-def format_of(path: str | os.PathLike[str], given: str | None = None) -> str:
-    """Return the format of a file to write: the one given, or by what its name ends with.
-
-    >>> format_of("answers.parquet"), format_of("answers.txt", "csv")
-    ('parquet', 'csv')
-    """
-    name = given or _ENDINGS.get(Path(path).suffix.lower(), "")
-    if name not in FORMATS:
-        what = repr(given) if given else f"the name {os.fspath(path)!r}"
-        raise ValueError(f"expected a format among {list(FORMATS)}, or a file name that ends with one, got {what}")
-    return name
-
-
-def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[bytes], form: str) -> int:
+def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[bytes], form: str | Format) -> int:
     """Write tables of the same columns one after the other, and return how many rows that were.
 
-    A file takes its place when all is written; if that fails, what was there stays.
+    The format is one that ``open_rows`` reads, such as "csv" or "csv.gz". A file takes its place when all is
+    written; if that fails, what was there stays.
 
     >>> import io, pyarrow as pa
     >>> out = io.BytesIO()
@@ -43,7 +29,8 @@ def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[byt
     ,y
     """
     rows = 0
-    with _opened(to) as stream, _Writer(stream, form) as writer:
+    form = form if isinstance(form, Format) else stated(form)
+    with _opened(to) as stream, _compressed(stream, form.compression) as out, _Writer(out, form.name) as writer:
         for table in tables:
             writer.write(table)
             rows += table.num_rows
@@ -67,6 +54,29 @@ def _opened(to: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
         beside.unlink(missing_ok=True)
 
 
+@contextmanager
+def _compressed(stream: IO[bytes], compression: str | None) -> Iterator[IO[bytes]]:
+    if compression is None:
+        yield stream
+        return
+    import pyarrow as pa
+
+    with pa.CompressedOutputStream(pa.PythonFile(_LeftOpen(stream), "w"), compression) as out:
+        yield out
+
+
+class _LeftOpen:
+    """A stream that stays open when what writes to it is closed: standard output is not ours to close."""
+
+    closed = False
+
+    def __init__(self, stream: IO[bytes]):
+        self.write, self.flush = stream.write, stream.flush
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class _Writer:
     """Writes tables in a format; the first one decides the columns."""
 
@@ -84,8 +94,8 @@ class _Writer:
     def write(self, table: "pa.Table") -> None:
         """Write more rows."""
         if self.form == "jsonl":
-            for row in table.to_pylist():
-                self.stream.write(json.dumps(row, default=str, ensure_ascii=False).encode() + b"\n")
+            lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
+            self.stream.write("".join(f"{line}\n" for line in lines).encode())
             return
         if self.writer is None:
             self.writer = self._begun(table.schema)

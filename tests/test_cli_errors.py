@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
         ("predict none.likely rows.csv", ["none.likely"]),
         ("predict inside rows.csv", ["inside"]),
         ("predict m.likely none.csv", ["none.csv"]),
-        ("predict m.likely wrong.csv", ["'x'", "'many'", "row 0"]),
+        ("predict m.likely wrong.csv", ["'x'", "'many'", "row 1"]),
         ("predict m.likely others.csv", ["'x'"]),
         ("predict m.likely rows.csv -o nowhere/out.csv", ["nowhere"]),
         ("predict m.likely rows.csv -o out.xls", ["out.xls"]),

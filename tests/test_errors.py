@@ -36,7 +36,7 @@ ASKING = ["predict", "predict_proba", "predict_log_proba", "decision_function", 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_infinity_is_refused_in_training(make, learn, value, order):
     bad = np.asarray(with_cell(value), order=order)
-    words = (str(value), "row 3", "column 1")
+    words = (str(value), "row index 3", "column 1")
     assert_unchanged_by(make(), lambda model: learn(model, bad, Y), *words)
 
 
@@ -44,7 +44,7 @@ def test_infinity_is_refused_in_training(make, learn, value, order):
 @pytest.mark.parametrize("question", ASKING)
 def test_infinity_is_refused_in_questions(make, question):
     assert_unchanged_by(
-        make(), lambda model: getattr(model, question)(with_cell(np.inf)), "inf", "row 3", "column 1", "NaN"
+        make(), lambda model: getattr(model, question)(with_cell(np.inf)), "inf", "row index 3", "column 1", "NaN"
     )
 
 
@@ -58,7 +58,7 @@ def test_a_cell_outside_its_family_is_refused_in_training(family, value, learn):
     good = np.minimum(X + 1, 1.0) if family == "bernoulli" else X + 1
     bad = good.copy()
     bad[3, 1] = value
-    words = ("expected", f"got {value:g}", "row 3", "column 1", "another family")
+    words = ("expected", f"got {value:g}", "row index 3", "column 1", "another family")
     assert_unchanged_by(NaiveBayes(family).fit(good, Y), lambda model: learn(model, bad, Y), *words, rows=good)
 
 
@@ -69,13 +69,13 @@ def test_a_cell_outside_its_family_is_refused_in_questions(family, question):
     bad = good.copy()
     bad[3, 1] = -1.0
     model = NaiveBayes(family).fit(good, Y)
-    assert_unchanged_by(model, lambda model: getattr(model, question)(bad), "-1", "row 3", "column 1", rows=good)
+    assert_unchanged_by(model, lambda model: getattr(model, question)(bad), "-1", "row index 3", "column 1", rows=good)
 
 
 def test_a_cell_is_named_by_its_column_name():
     frame = pd.DataFrame(with_cell(np.inf), columns=["age", "income"])
-    assert_refused(lambda: NaiveBayes().fit(frame, Y), "inf", "row 3", "column 'income'")
-    assert_refused(lambda: GaussianDiscriminant().fit(frame, Y), "inf", "row 3", "column 'income'")
+    assert_refused(lambda: NaiveBayes().fit(frame, Y), "inf", "row index 3", "column 'income'")
+    assert_refused(lambda: GaussianDiscriminant().fit(frame, Y), "inf", "row index 3", "column 'income'")
 
 
 def test_text_cells_are_refused_with_the_text():
@@ -88,7 +88,7 @@ def test_text_cells_are_refused_with_the_text():
 def test_negative_counts_in_a_sparse_matrix_are_refused():
     model, bad = NaiveBayes().fit(csr_array(X), Y), csr_array(with_cell(-4.0))
     for ask in (lambda model: model.partial_fit(bad, Y), lambda model: model.predict(bad)):
-        assert_unchanged_by(model, ask, "-4", "row 3", "column 1")
+        assert_unchanged_by(model, ask, "-4", "row index 3", "column 1")
 
 
 # Shapes
@@ -164,7 +164,7 @@ def test_a_sparse_matrix_for_some_columns_only_is_never_read_by_the_wrong_column
 @every_way
 def test_a_bad_weight_is_refused(make, learn, weight, words):
     weights = np.array([1.0, 1, weight, 1, 1, 1])
-    assert_unchanged_by(make(), lambda model: learn(model, X, Y, sample_weight=weights), words, "row 2")
+    assert_unchanged_by(make(), lambda model: learn(model, X, Y, sample_weight=weights), words, "index 2")
 
 
 @every_model

@@ -201,7 +201,8 @@ def test_negative_cells_are_refused_in_a_sentence(name, kind):
     bad[3, 2] = -1
     column = "'w'" if kind == "frame" else "2"
     message = (
-        re.escape(f"Negative values in data passed to {name} (input X)") + f".* got -1 in row 3 of column {column}"
+        re.escape(f"Negative values in data passed to {name} (input X)")
+        + f".* got -1 in row index 3 of column {column}"
     )
     for ask in (
         lambda x: model.fit(x, Y),

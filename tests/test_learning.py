@@ -46,10 +46,10 @@ def test_labels_of_any_kind_come_back_as_they_were_given(make, labels):
 
 BAD_LABELS = {
     "none at all": (None, ["y", "None"]),
-    "None": (["a", None, "b", "a", "b", "a"], ["None", "row 1", "leave"]),
-    "NaN": ([0, 1, np.nan, 0, 1, 1], ["nan", "row 2", "leave"]),
-    "NaN among text": (np.array(["a", "b", np.nan, "a", "b", "b"], dtype=object), ["nan", "row 2", "leave"]),
-    "infinity": ([0, 1, np.inf, 0, 1, 1], ["inf", "row 2"]),
+    "None": (["a", None, "b", "a", "b", "a"], ["None", "index 1", "leave"]),
+    "NaN": ([0, 1, np.nan, 0, 1, 1], ["nan", "index 2", "leave"]),
+    "NaN among text": (np.array(["a", "b", np.nan, "a", "b", "b"], dtype=object), ["nan", "index 2", "leave"]),
+    "infinity": ([0, 1, np.inf, 0, 1, 1], ["inf", "index 2"]),
     "continuous": ([0, 1, 0.5, 0, 1, 1], ["0.5", "continuous"]),
     "too few": ([0, 1], ["6", "2"]),
     "a matrix": (np.column_stack([Y, Y]), ["(6, 2)", "1d"]),

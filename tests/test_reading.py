@@ -250,7 +250,7 @@ def test_types_of_csv(tmp_path):
     )
     assert kinds == {
         "i": "int64", "f": "double", "t": "string", "z": "string", "d": "timestamp[us]", "w": "timestamp[us]",
-        "u": "timestamp[us, tz=UTC]", "n": "null", "big": "double", "huge": "double", "inf": "double", "b": "string",
+        "u": "timestamp[us, tz=UTC]", "n": "null", "big": "double", "huge": "double", "inf": "double", "b": "bool",
     }  # fmt: skip
     assert table["inf"].to_pylist() == [math.inf, -math.inf]
     assert table["z"].to_pylist() == ["0012", "3400"]
@@ -426,7 +426,7 @@ def test_what_is_no_table_is_refused(tmp_path):
     assert_refused(lambda: open_rows({"a": [1], "b": [1, 2]}), "1 cells in 'a'", "2 in 'b'")
     assert_refused(lambda: open_rows({"a": [1, {2}]}), "column 'a'", "set")
     assert_refused(lambda: open_rows({1: [1]}), "names", kind=TypeError)
-    assert_refused(lambda: open_rows([{"a": 1}, 3]), "row 1")
+    assert_refused(lambda: open_rows([{"a": 1}, 3]), "row 2")
     assert_refused(lambda: open_rows([[1, 2], [3]]), "one length")
     assert_refused(lambda: open_rows(pa.table([[1], [2]], names=["a", "a"])), "'a' twice")
     assert_refused(lambda: open_rows(io.StringIO("a"), format="csv"), "binary", kind=TypeError)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import check_place, opened, opened_to_answer, progress, written
+from likely.cli.streams import check_place, opened, opened_to_answer, output_format, progress, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +18,9 @@ def predict(
     model: options.Model,
     data: options.Rows,
     output: options.Output = None,
-    form: options.Format = None,
+    form: options.InputFormat = None,
+    to: options.OutputFormat = None,
+    missing: options.MoreMissing = (),
     probabilities: Annotated[
         bool, options.Option("--probabilities/--no-probabilities", "Write the probability of every class.")
     ] = True,
@@ -28,17 +30,21 @@ def predict(
     from likely.cli.models import Loaded
 
     check_place(output)
-    loaded = Loaded.read(model)
-    rows = opened_to_answer(data, output, form, loaded.missing)
+    out = output_format(output, to, form)
+    loaded = Loaded.read(model, missing)
+    rows = opened_to_answer(data, form, out, loaded.missing)
     with progress(rows, "predicting"):
-        written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, form)
+        written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, out)
 
 
 def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iterator["pa.Table"]:
     import numpy as np
     import pyarrow as pa
 
+    from likely.reading.arrays import text_of
+
     labels = model.classes_
+    written_labels = text_of(pa.array(labels)).to_pylist()
     for batch, table in tables:
         answers: dict[str, Any] = {}
         shares = np.empty((0, len(labels)))
@@ -49,7 +55,7 @@ def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iter
         )
         answers[PREDICTION] = pa.array(predicted)
         if probabilities:
-            answers |= {f"p({label})": pa.array(shares[:, k]) for k, label in enumerate(labels.tolist())}
+            answers |= {f"p({label})": pa.array(shares[:, k]) for k, label in enumerate(written_labels)}
         kept = [] if only else [name for name in batch.schema.names if name not in answers]
         yield pa.table({**{name: batch.column(name) for name in kept}, **answers})
 
@@ -63,14 +69,15 @@ def explain(
     label: Annotated[str | None, options.Option("--label", "For which class; by default the likeliest.")] = None,
     against: Annotated[str | None, options.Option("--against", "Against which class; by default the next.")] = None,
     form: options.InputFormat = None,
+    missing: options.MoreMissing = (),
     as_json: options.AsJson = False,
 ) -> None:
     """Say what each cell of a row contributes to its class, in log-odds that add up."""
     from likely.cli.models import Loaded
 
-    loaded = Loaded.read(model)
+    loaded = Loaded.read(model, missing)
     rows = opened([data], form, loaded.missing, typed=False)
-    table = loaded.table(_some(rows, row))
+    table = loaded.table(_some(rows, row), [number - 1 for number in row])
     found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
     shares = loaded.model.predict_proba(table)
     if as_json:

@@ -17,9 +17,9 @@ def described(model: Any) -> dict[str, Any]:
     return {
         "kind": type(model).__name__,
         "target": getattr(model, "target_", None),
-        "rows": float(counts.sum()),
+        "rows": _count(counts.sum()),
         "classes": [
-            {"label": label, "rows": float(count), "share": float(share)}
+            {"label": label, "rows": _count(count), "share": float(share)}
             for label, count, share in zip(model.classes_.tolist(), counts, model.priors_, strict=True)
         ],
         "columns": _columns(model),
@@ -59,7 +59,13 @@ def _members(selection: Any) -> list[dict[str, Any]]:
 
 def _calibration(selection: Any) -> dict[str, Any]:
     labels, bias = selection.calibrated.tolist(), selection.calibration.bias.tolist()
-    return {"rows": selection.calibration.rows, "bias": [{"label": a, "bias": b} for a, b in zip(labels, bias)]}  # noqa: B905
+    return {"rows": _count(selection.calibration.rows), "bias": [{"label": a, "bias": b} for a, b in zip(labels, bias)]}  # noqa: B905
+
+
+def _count(rows: Any) -> int | float:
+    """Return how many rows there are: with weights that need not be a whole number."""
+    number = float(rows)
+    return int(number) if number.is_integer() else number
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from likely.cli import options
-from likely.cli.streams import check_place, opened_to_answer, progress, written
+from likely.cli.streams import check_place, opened_to_answer, output_format, progress, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,9 @@ def impute(
     model: options.Model,
     data: options.Rows,
     output: options.Output = None,
-    form: options.Format = None,
+    form: options.InputFormat = None,
+    to: options.OutputFormat = None,
+    missing: options.MoreMissing = (),
     how: Annotated[
         options.How,
         options.Option("--how", "The mean of a number and the likeliest category; or a draw of all that could be."),
@@ -31,10 +33,11 @@ def impute(
     from likely.cli.models import Loaded
 
     check_place(output)
-    loaded = Loaded.read(model)
-    rows = opened_to_answer(data, output, form, loaded.missing, verbatim=False)
+    out = output_format(output, to, form)
+    loaded = Loaded.read(model, missing)
+    rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
     with progress(rows, "filling"):
-        written(_filled(loaded, rows, how.value, seed), output, form)
+        written(_filled(loaded, rows, how.value, seed), output, out)
 
 
 def _filled(loaded: "Loaded", rows: "Rows", how: str, seed: int | None) -> Iterator["pa.Table"]:
@@ -79,15 +82,18 @@ def sample(
     ] = (),
     seed: options.DrawSeed = None,
     output: options.Output = None,
-    form: options.Format = None,
+    form: options.DrawnFormat = None,
 ) -> None:
     """Write new rows, drawn from what the model knows, each with its label."""
     from likely.cli.models import Loaded
 
     check_place(output)
+    out = output_format(output, form)
     loaded = Loaded.read(model)
-    cells = _cells(given, [*loaded.schema.names, *([loaded.target] if loaded.target else [])])
-    written(_drawn(loaded, number, cells, seed), output, form)
+    columns = [column.name for column in loaded.schema.columns if column.outputs]
+    known = dict.fromkeys([*columns, *loaded.schema.names, *([loaded.target] if loaded.target else [])])
+    cells = _cells(given, list(known))
+    written(_drawn(loaded, number, cells, seed), output, out)
 
 
 def _drawn(loaded: "Loaded", number: int, given: dict[str, str], seed: int | None) -> Iterator["pa.Table"]:
@@ -100,11 +106,14 @@ def _drawn(loaded: "Loaded", number: int, given: dict[str, str], seed: int | Non
 
 def _cells(given: Sequence[str], names: list[str]) -> dict[str, str]:
     """Return cells by column from NAME=VALUE, where a name may have = in it."""
+    from likely.schema import check_name
+
     cells = {}
     for each in given:
-        fitting = [name for name in names if each.startswith(f"{name}=")]
-        name = max(fitting, key=len) if fitting else each.partition("=")[0]
         if "=" not in each:
             raise ValueError(f"expected --given NAME=VALUE, such as sex=female, got {each!r}")
+        fitting = [name for name in names if each.startswith(f"{name}=")]
+        name = max(fitting, key=len) if fitting else each.partition("=")[0]
+        check_name(name, names, "expected a column that the model knows", f" in --given {each!r}")
         cells[name] = each[len(name) + 1 :]
     return cells

@@ -22,7 +22,9 @@ def run_fully(words: list[str]) -> int:
         code = application()(words, prog_name="likely", standalone_mode=False)
     except UsageError as error:
         message = str(getattr(error, "format_message", error.__str__)())
-        raise MisuseError(f"{message.rstrip('.')}. Try 'likely --help'.") from None
+        context = getattr(error, "ctx", None)
+        help_of = "likely" if context is None else context.command_path
+        raise MisuseError(f"{message.rstrip('.')}. Try '{help_of} --help'.") from None
     except typer.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0

@@ -1,11 +1,12 @@
 """Commands that make models: fit, evaluate, merge."""
 
+import os
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import check_place, opened, progress, read_meanwhile
+from likely.cli.streams import check_model_place, opened, progress, read_meanwhile
 
 
 def fit(
@@ -24,7 +25,7 @@ def fit(
     """Learn from a table, holes and all, and save the model."""
     from likely.cli.describing import as_text, described, printed_json
 
-    check_place(output)
+    check_model_place(output)
     start = perf_counter()
     kinds = _kinds(column, ignore)
     rows = opened(data, form, missing)
@@ -95,8 +96,11 @@ def merge(
     """Make one model of several, as if one had seen all their rows."""
     from likely.cli.describing import as_text, described, printed_json
     from likely.loading import load
+    from likely.telling import tell
 
-    check_place(output)
+    check_model_place(output)
+    if len(set(map(os.path.realpath, models))) < len(models):
+        tell("the same model file is given more than once: its rows are counted as often")
     first, *others = [load(path) for path in models]
     first.merge(*others)
     first.save(output)

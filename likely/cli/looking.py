@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import is_data, opened, progress
+from likely.cli.streams import opened, progress
+from likely.reading.formats import EXPECTED, Format
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +20,14 @@ def inspect(
 ) -> None:
     """Show what a model has learned, or what the columns of a table would be taken for."""
     from likely.cli.describing import described, printed_json
+    from likely.files import is_model
 
-    if form is not None or is_data(file) or os.path.isdir(file):
+    if form is not None or not is_model(file):
+        if form is None and os.path.isfile(file) and Format.of(file) is None:
+            raise ValueError(
+                f"expected a model file, or a table whose name ends with its format, got {file!r}, which is neither: "
+                f"if it is a table, say --format, one of {EXPECTED}"
+            )
         _inspect_table(file, form, missing, as_json)
         return
     from likely.loading import load

@@ -12,12 +12,11 @@ from typing import Any, NoReturn
 WRONG, INTERRUPTED = 2, 130
 # The library speaks of its parameters, and the command line has options for them.
 _OPTIONS = (
+    (r"columns=\{(['\"])(.*?)\1: (['\"])ignore\3\}", r"--ignore '\2'"),
     (r"columns=\{(['\"])(.*?)\1: (['\"])(.*?)\3\}", r"--column '\2=\4'"),
-    (r"\bin columns=", "in --column"),
     (r"\bsay missing=\[(.*?)\]", r"say --missing, once for each of \1"),
-    (r"\bsay format=", "say --format"),
+    (r"\bopen it by likely.reading.open_rows\(…, format=…\)", "say --format"),
     (r"\bsay the format\b", "say --format"),
-    (r"\bsay what the column is\b", "say --column NAME=KIND"),
     (r"\bsay that such text is missing\b", "say --missing TEXT"),
 )
 

@@ -1,6 +1,6 @@
 """A model from a file, and rows as it reads them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,34 +13,32 @@ class Loaded(NamedTuple):
 
     model: Any
     schema: "Schema"
+    missing: tuple[str, ...]
+    """The text that stands for a missing cell."""
 
     @classmethod
-    def read(cls, path: str) -> "Loaded":
-        """Load a model."""
+    def read(cls, path: str, missing: Sequence[str] = ()) -> "Loaded":
+        """Load a model; words that stand for a missing cell are added to those that it knows."""
         from likely.loading import load
 
         model = load(path)
         schema = getattr(model, "schema_", None)
-        return cls(model, schema or _numbers(model))
+        words = getattr(model, "missing", ())
+        known = (words,) if isinstance(words, str) else tuple(words)
+        return cls(model, schema or _numbers(model), (*known, *missing))
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The text that stands for a missing cell."""
-        words = getattr(self.model, "missing", ())
-        return (words,) if isinstance(words, str) else tuple(words)
-
-    def table(self, batch: Any, first: int = 0) -> Any:
-        """Return rows as the model reads them; ``first`` is the number of the first one."""
+    def table(self, batch: Any, numbers: Sequence[int], *, note: bool = True) -> Any:
+        """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
         from likely.reading.arrays import without_words
 
-        return self.schema.table(without_words(batch, self.missing), start=first, note=first == 0)
+        return self.schema.table(without_words(batch, self.missing), numbers=numbers, note=note)
 
     def tables(self, rows: "Rows") -> Iterator[tuple[Any, Any]]:
         """Return batches, each with the table that the model reads: of no rows at all, one batch and None."""
         first = 0
         for batch in rows.batches():
             if batch.num_rows:
-                yield batch, self.table(batch, first)
+                yield batch, self.table(batch, range(first, first + batch.num_rows), note=first == 0)
                 first += batch.num_rows
         if not first:
             yield rows.schema.empty_table(), None
@@ -94,8 +92,10 @@ class Loaded(NamedTuple):
         from likely.reading.arrays import text_of
 
         classes = self.model.classes_
-        written = [*map(str, classes.tolist()), *text_of(pa.array(classes)).to_pylist()]
-        return dict(zip(written, [*classes, *classes], strict=True))
+        ways = [map(str, classes.tolist()), text_of(pa.array(classes)).to_pylist()]
+        if classes.dtype == bool:
+            ways.append(str(label).upper() for label in classes)
+        return {text: label for way in ways for text, label in zip(way, classes, strict=True)}
 
 
 def _numbers(model: Any) -> "Schema":

@@ -63,16 +63,19 @@ Ignored = Annotated[Sequence[str], Option("--ignore", "Leave a column out. May b
 Missing = Annotated[
     Sequence[str], Option("--missing", "Text that stands for a missing cell, as '?'. May be repeated.", "TEXT")
 ]
-InputFormat = Annotated[
-    str | None, Option("--format -f", f"{_FORMATS}; by default what the name ends with, else csv.", "FORMAT")
+MoreMissing = Annotated[
+    Sequence[str],
+    Option("--missing", "Text that stands for a missing cell, beside what the model knows. May be repeated.", "TEXT"),
 ]
-Format = Annotated[
+InputFormat = Annotated[
+    str | None, Option("--format -f", f"{_FORMATS}; by default what the name of DATA ends with, else csv.", "FORMAT")
+]
+OutputFormat = Annotated[
     str | None,
-    Option(
-        "--format -f",
-        f"{_FORMATS}, of standard input and output, and of files whose names do not tell. By default csv.",
-        "FORMAT",
-    ),
+    Option("--to", f"{_FORMATS}, to write; by default what the name of OUT ends with, else --format.", "FORMAT"),
+]
+DrawnFormat = Annotated[
+    str | None, Option("--format -f", f"{_FORMATS}; by default what the name of OUT ends with, else csv.", "FORMAT")
 ]
 Calibrate = Annotated[
     bool, Option("--calibrate/--no-calibrate", "Calibrate the probabilities of the classifier on held-out rows.")

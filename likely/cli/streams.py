@@ -1,7 +1,6 @@
 """Rows in and out: files and standard streams, and a progress bar on a terminal."""
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,24 +8,16 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from likely.reading.formats import EXPECTED, Format, stated
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from likely.reading import Rows
 
 STANDARD = "-"
-_TELLING = re.compile(r"\.(csv|tsv|tab|jsonl|ndjson|parquet|pq|arrow|feather|ipc|arrows)(\.gz|\.zst)?$", re.IGNORECASE)
 # Work that is done sooner shows no bar.
 _PATIENCE = 0.7
-
-
-def is_data(name: str) -> bool:
-    """Say whether a name tells that a file holds rows.
-
-    >>> is_data("people.csv.gz"), is_data("income.likely")
-    (True, False)
-    """
-    return name == STANDARD or _TELLING.search(name) is not None
 
 
 def opened(data: Sequence[str], form: str | None, missing: Sequence[str] = (), *, typed: bool = True) -> "Rows":
@@ -41,42 +32,35 @@ def opened(data: Sequence[str], form: str | None, missing: Sequence[str] = (), *
 
 
 def opened_to_answer(
-    data: str, out: str | None, form: str | None, missing: Sequence[str], *, verbatim: bool = True
+    data: str, form: str | None, out: Format, missing: Sequence[str], *, verbatim: bool = True
 ) -> "Rows":
     """Open rows that are to be written again with answers.
 
     Cells of text files that go to a text file stay as they are written there, and so does text that stands for a
     missing cell. In other formats cells have types, which are found first.
     """
-    given = None if data != STANDARD and is_data(data) else form
-    text = _is_delimited(data, given) and output_format(out, form) in ("csv", "tsv")
-    return opened([data], given, () if text and verbatim else missing, typed=not text)
+    read = Format.of(data, form or ("csv" if data == STANDARD else None))
+    text = read is not None and read.delimited and out.delimited
+    return opened([data], form, () if text and verbatim else missing, typed=not text)
 
 
-def _is_delimited(data: str, given: str | None) -> bool:
-    told = _TELLING.search(data)
-    name = given or (told.group(1) if told else "csv" if data == STANDARD else "")
-    return name.lower().split(".")[0] in ("csv", "tsv", "tab")
+def output_format(out: str | None, given: str | None, read: str | None = None) -> Format:
+    """Return the format to write: the one given, else what the file's name ends with, else the one that is read."""
+    found = Format.of(out or STANDARD, given)
+    if found is not None:
+        return found
+    if read is None and out is not None and out != STANDARD:
+        raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {EXPECTED}")
+    return Format.of(out or STANDARD, stated(read or "csv")._replace(compression=None)) or stated("csv")
 
 
-def output_format(out: str | None, form: str | None) -> str:
-    """Return the format to write: what the file's name tells, or the one given."""
-    from likely.writing import format_of
-
-    plain = form.split(".")[0] if form else None
-    if out is None or out == STANDARD:
-        return format_of(STANDARD, plain or "csv")
-    return format_of(out, None if is_data(out) else plain)
-
-
-def written(tables: "Iterable[pa.Table]", out: str | None, form: str | None) -> int:
+def written(tables: "Iterable[pa.Table]", out: str | None, form: Format) -> int:
     """Write rows to a file, or to standard output, and return how many they were."""
     from likely.writing import write_rows
 
-    name = output_format(out, form)
     if out is not None and out != STANDARD:
-        return write_rows(tables, out, name)
-    count = write_rows(tables, sys.stdout.buffer, name)
+        return write_rows(tables, out, form)
+    count = write_rows(tables, sys.stdout.buffer, form)
     sys.stdout.buffer.flush()
     return count
 
@@ -92,6 +76,13 @@ def check_place(out: str | None) -> None:
         )
     if os.path.isdir(out):
         raise ValueError(f"expected the name of a file to write, got the folder {out!r}")
+
+
+def check_model_place(out: str) -> None:
+    """Raise at once if a model file cannot be written where it is to be."""
+    if out == STANDARD:
+        raise ValueError("expected the name of a file to write the model to, got -: a model file is binary")
+    check_place(out)
 
 
 @contextmanager

@@ -11,15 +11,12 @@ from likely.estimators.checks import check_classes
 from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, labelled_whole, sampled
 from likely.estimators.naive_bayes import NaiveBayes
+from likely.estimators.questions import row_by_row
 from likely.estimators.saved import Saved
 from likely.families import Gaussian, on_one_line, subtract_logs
 from likely.joint import Part
-from likely.learn import collect
-from likely.reading import Rows
-from likely.schema import Schema
-from likely.select import SAMPLE, Selection, same_members, select
+from likely.select import Selection, same_members, select
 from likely.statistics import Array, Assignment, JointStatistics, Labels
 from likely.table import SparseRows, Table
 
@@ -132,24 +129,6 @@ class Classifier(NaiveBayes):
             return knowledge
         return knowledge.with_selection(select(table, assignment, seed=self.random_state))
 
-    def _collected(
-        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
-    ) -> tuple[Knowledge, Table]:
-        if known is None and self.calibrate:
-            seed = self.random_state
-            sample = sampled(schema, rows, y, sample_weight, SAMPLE, seed) if isinstance(y, str) else None
-            if sample is None:
-                whole = labelled_whole(schema, rows, y, sample_weight)
-                return self._begun(*whole), whole.table
-            known = self._begun_by(sample)
-        return super()._collected(schema, rows, y, sample_weight, known)
-
-    def _begun_by(self, sample: Labelled) -> Knowledge:
-        """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""
-        knowledge = self._begun(*sample)
-        nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
-        return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
-
     def emptied(self) -> Self:
         """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.
 
@@ -224,23 +203,27 @@ class Classifier(NaiveBayes):
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
         return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
 
+    @row_by_row
     def predict(self, X: Any) -> Labels:
         """Return the likeliest class of each row."""
         known = self._known()
         labels: Labels = self.classes_[_log_posterior(known, self._read_next(X)).argmax(axis=1)]
         return labels
 
+    @row_by_row
     def predict_proba(self, X: Any, of: Any = None) -> Array:
         """Return p(y | x), rows × classes; or that of another column, as ``NaiveBayes`` does."""
         if of is not None:
             return super().predict_proba(X, of)
         return np.exp(self.predict_log_proba(X))
 
+    @row_by_row
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x), rows × classes."""
         known = self._known()
         return _log_posterior(known, self._read_next(X))
 
+    @row_by_row
     def decision_function(self, X: Any) -> Array:
         """Return the log-odds of the second class if there are two, else log p(y | x), rows × classes."""
         scores = self.predict_log_proba(X)

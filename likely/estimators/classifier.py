@@ -81,11 +81,12 @@ class GenerativeClassifier(Questions):
                 )
             theirs = other._known()
             shapes = [[(type(part.family), part.columns) for part in known.parts] for known in (knowledge, theirs)]
-            if theirs.columns != knowledge.columns or shapes[0] != shapes[1]:
+            if theirs.columns != knowledge.columns:
                 raise ValueError(
-                    f"expected a model of {_described(knowledge.columns)}, got one of {_described(theirs.columns)}, "
-                    "or of other families"
+                    f"expected a model of {_described(knowledge.columns)}, got one of {_described(theirs.columns)}"
                 )
+            if shapes[0] != shapes[1]:
+                raise ValueError(_other_families(knowledge, theirs))
             statistics = statistics + theirs.statistics
         self._replace(knowledge.with_statistics(statistics))
         return self
@@ -227,6 +228,28 @@ def _same(one: Any, other: Any) -> bool:
     if is_dataclass(one) and type(one) is type(other):
         return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     return np.array_equal(one, other) if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) else one == other
+
+
+def _other_families(one: Knowledge, other: Knowledge) -> str:
+    """Say which column is of another family in two models."""
+    names = [
+        {
+            j: part.family.name
+            for part in known.parts
+            if part.encoding is None
+            for j in (range(known.columns.width) if part.columns is None else part.columns)
+        }
+        for known in (one, other)
+    ]
+    for j in range(one.columns.width):
+        own, theirs = names[0].get(j, "ignore"), names[1].get(j, "ignore")
+        if own != theirs:
+            name = one.columns.name(j)
+            return (
+                f"expected a model of the same families, got {own!r} and {theirs!r} in {one.columns.listed([j])}: fit "
+                f"both with columns={{{name!r}: {own!r}}}, or let one go on where the other began"
+            )
+    return "expected a model of the same families, got one of others: fit both with the same columns="
 
 
 def _described(columns: Columns) -> str:

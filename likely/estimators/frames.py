@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.schema import Column
 from likely.statistics import Array, Labels
 from likely.table import Block, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# What stands for a part of dates that nobody has seen.
+_UNKNOWN = (("year", "1970"), ("month", "January"), ("weekday", "Monday"), ("hour", "0"))
 
 
 def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDArray[Any]:
@@ -48,12 +53,49 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any]) -> "pa.Chunke
     holes = column.is_null(nan_is_null=True)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    found = pa.array(values[holes.to_numpy()].tolist(), from_pandas=True)
+    missing = values[holes.to_numpy()]
+    if missing.dtype.kind == "M":
+        from likely.schema.dates import in_type
+
+        kind = pa.timestamp("us") if pa.types.is_null(column.type) else column.type
+        found = in_type(missing, kind)
+    else:
+        found = pa.array(missing.tolist(), from_pandas=True)
     try:
         found = found.cast(column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         column = column.cast(found.type)
     return pc.replace_with_mask(column.combine_chunks(), holes.combine_chunks(), found)
+
+
+def moments(
+    column: Column, cells: Mapping[str, NDArray[Any]], generator: np.random.Generator | None
+) -> NDArray[np.datetime64]:
+    """Return the dates of a column whose parts were found; what is the same in all rows the column knows."""
+    from likely.schema.dates import put_together
+
+    found = dict(zip(column.parts, cells.values(), strict=True))
+    rows = len(next(iter(found.values())))
+    fixed = {part: [value] * rows for part, value in (*_UNKNOWN, *column.fixed)}
+    return put_together({**fixed, **found}, generator)
+
+
+def drawn_dates(
+    column: Column, cells: Mapping[str, NDArray[Any]], given: Any, generator: np.random.Generator
+) -> "pa.Array":
+    """Return dates whose parts were drawn, or the one that was given, in the type of their column."""
+    import pyarrow.compute as pc
+
+    from likely.reading.arrays import from_values
+    from likely.schema.cells import timestamps
+    from likely.schema.dates import in_type, named_type
+
+    dates: Any = moments(column, cells, generator)
+    if given is not None:
+        cell = timestamps(from_values([given], f"column {column.name!r}"))
+        wall = cell if cell.type.tz is None else pc.local_timestamp(cell)
+        dates = [wall[0].as_py()] * len(dates)
+    return in_type(dates, named_type(column.type))
 
 
 def arrow(columns: Mapping[str, NDArray[Any]]) -> "pa.Table":

@@ -1,7 +1,6 @@
 """Rows of tables and the classes that they belong to, batch by batch, as a whole, or a sample of them."""
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from likely.reading import Rows
 from likely.schema import Schema, read_target
 from likely.statistics import Array, Assignment, Labels
 from likely.table import Table, read_assignment, read_labels, read_weights
+from likely.telling import tell
 
 
 def is_typed(data: Any) -> bool:
@@ -57,21 +57,24 @@ def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any) -> Iterator
     yield from _labelled(schema, rows.batches(), y, sample_weight)
 
 
-def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any) -> Labelled:
-    """Return all rows that have a label at once."""
-    found = list(_labelled(schema, iter([together(rows)]), y, sample_weight))
+def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any, places: Any = None) -> Labelled:
+    """Return all rows that have a label at once; ``places``: where they were in a larger table, for messages."""
+    found = list(_labelled(schema, iter([together(rows)]), y, sample_weight, places))
     if not found or found[0].table.rows == 0:
         raise ValueError("expected rows with a label, got none")
     return found[0]
 
 
-def _labelled(schema: Schema, batches: Iterator[Any], y: Any, sample_weight: Any) -> Iterator[Labelled]:
+def _labelled(
+    schema: Schema, batches: Iterator[Any], y: Any, sample_weight: Any, places: Any = None
+) -> Iterator[Labelled]:
     given = None if isinstance(y, str) else _labels(y, sample_weight)
     weights = _weights(sample_weight) if given is None else None
     first = dropped = 0
     for batch in batches:
         part = slice(first, first + batch.num_rows)
-        table = schema.table(batch, start=first, note=first == 0)
+        numbers = range(first, first + batch.num_rows) if places is None else places[part]
+        table = schema.table(batch, numbers=numbers, note=first == 0)
         first += batch.num_rows
         if given is not None:
             _check_length("label", len(given.codes), first, last=False)
@@ -91,35 +94,43 @@ def _labelled(schema: Schema, batches: Iterator[Any], y: Any, sample_weight: Any
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
     if 0 < dropped < first:
-        warnings.warn(f"{dropped:,} rows without a label in {y!r} are left out", stacklevel=5)
+        tell(f"{dropped:,} rows without a label in {y!r} are left out")
 
 
-def sampled(schema: Schema, rows: Rows, y: str, sample_weight: Any, most: int, seed: int) -> Labelled | None:
+def sampled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: int) -> Labelled | None:
     """Return rows from all over a table that has more than so many with a label and a weight; None if it has not."""
     import pyarrow as pa
 
+    given = None if isinstance(y, str) else _labels(y, None)
     weights = _weights(sample_weight)
     generator = np.random.default_rng(seed)
     kept: Any = None
     keys, numbers = np.empty(0), np.empty(0, dtype=np.int64)
     seen = first = 0
     for batch in rows.batches():
-        counted = _there(read_target(batch, y))
+        counted = _there(read_target(batch, y)) if given is None else np.full(batch.num_rows, True)
         if weights is not None:
+            _check_length("weight", len(weights), first + batch.num_rows, last=False)
             counted &= weights[first : first + batch.num_rows] > 0
         own = np.flatnonzero(counted)
+        drawn = generator.random(len(own))
+        seen += len(own)
+        if len(keys) == most:  # others would not be kept
+            own, drawn = own[drawn < keys.max()], drawn[drawn < keys.max()]
         more = pa.Table.from_batches([batch]).take(own)
-        keys = np.concatenate([keys, generator.random(len(own))])
+        keys = np.concatenate([keys, drawn])
         numbers = np.concatenate([numbers, first + own])
         first += batch.num_rows
-        seen += len(own)
         kept = more if kept is None else pa.concat_tables([kept, more])
         if len(keys) > most:
             chosen = np.sort(np.argpartition(keys, most)[:most])
             keys, numbers, kept = keys[chosen], numbers[chosen], kept.take(chosen)
     if seen <= most:
         return None
-    return labelled_whole(schema, Rows.of(kept), y, None if weights is None else weights[numbers])
+    if given is not None:
+        _check_length("label", len(given.codes), first, last=True)
+        y = given.classes[given.codes[numbers]]
+    return labelled_whole(schema, Rows.of(kept), y, None if weights is None else weights[numbers], numbers)
 
 
 def _labels(y: Any, sample_weight: Any) -> Assignment:

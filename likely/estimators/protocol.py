@@ -2,13 +2,13 @@
 
 import inspect
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from likely.table import Columns, Table, read_table
+from likely.telling import tell
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -96,14 +96,9 @@ class Estimator:
         fitted = getattr(self, "feature_names_in_", None)
         if fitted is None:
             if names is not None:
-                warnings.warn(
-                    f"X has feature names, but {type(self).__name__} was fitted without feature names", stacklevel=4
-                )
+                tell(f"X has feature names, but {type(self).__name__} was fitted without feature names")
         elif names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
-                stacklevel=4,
-            )
+            tell(f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names")
         elif names != tuple(fitted):
             raise ValueError(_different_names(names, tuple(fitted)))
 

@@ -1,7 +1,8 @@
 """Every question to a fitted classifier: all are answered by the joint distribution p(x, y)."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,22 @@ from likely.estimators.knowledge import Knowledge, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
+from likely.schema import check_name
 from likely.statistics import Array, Labels
 from likely.table import Block, Table, is_missing
+
+Asked = TypeVar("Asked", bound=Callable[..., NDArray[Any]])
+
+
+def row_by_row(ask: Asked) -> Asked:
+    """Let a question about every row be answered batch by batch: of a file, only the answers must fit in memory."""
+
+    @wraps(ask)
+    def answered(model: Any, X: Any, *more: Any, **options: Any) -> NDArray[Any]:
+        answers = [ask(model, part, *more, **options) for part in model._batches(X)]
+        return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+    return cast("Asked", answered)
 
 
 class Questions(Estimator):
@@ -59,12 +74,18 @@ class Questions(Estimator):
         """p(y), one for each class."""
         return self._known().joint.weights
 
+    def _batches(self, X: Any) -> Iterator[Any]:
+        """Return rows in parts of which each can be asked about."""
+        yield X
+
+    @row_by_row
     def predict(self, X: Any) -> Labels:
         """Return the likeliest class of each row."""
         joint = self.joint_
         labels: Labels = joint.classes[joint.likeliest(self._read_next(X))]
         return labels
 
+    @row_by_row
     def predict_proba(self, X: Any, of: Any = None) -> Array:
         """Return p(y | x), rows × classes.
 
@@ -72,13 +93,19 @@ class Questions(Estimator):
         it were missing: the label is only a column, too. ``values_of`` says which value is which.
         """
         joint = self.joint_
+        if of is not None:
+            self.values_of(of)  # which says what is wrong with it
         table = self._read_next(X)
         return joint.posterior(table) if of is None else joint.column_posterior(table, self._column(of))[1]
 
     def values_of(self, column: Any) -> NDArray[Any]:
         """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
         number = self._column(column)
-        values = self.joint_.values_of(number)
+        try:
+            values = self.joint_.values_of(number)
+        except ValueError:
+            listed = self._known().columns.listed([number])
+            raise ValueError(f"expected a column of categories or of 0 and 1, got {listed}: ask for another") from None
         names = self.joint_.categories.get(number)
         return values if names is None else names[values.astype(np.int64)]
 
@@ -88,13 +115,16 @@ class Questions(Estimator):
             return columns.names.index(column)
         if isinstance(column, int | np.integer) and 0 <= column < columns.width:
             return int(column)
-        have = f"0 to {columns.width - 1}" if columns.names is None else few(columns.names)
-        raise ValueError(f"expected a column among {have}, got {column!r}")
+        if columns.names is not None:
+            check_name(column, columns.names)
+        raise ValueError(f"expected a column among 0 to {columns.width - 1}, got {column!r}")
 
+    @row_by_row
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""
         return self.joint_.posterior(self._read_next(X), log=True)
 
+    @row_by_row
     def decision_function(self, X: Any) -> Array:
         """Return the log-odds of the second class if there are two, else log p(x, y), rows × classes."""
         scores = self.joint_.log_joint(self._read_next(X))
@@ -102,6 +132,7 @@ class Questions(Estimator):
             return scores
         return subtract_logs(scores[:, 1], scores[:, 0])
 
+    @row_by_row
     def log_density(self, X: Any) -> Array:
         """Return log p(x) of each row, whatever its class: how usual it is."""
         return self.joint_.log_density(self._read_next(X))
@@ -128,7 +159,7 @@ class Questions(Estimator):
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
         table = self._given_rows(cells, int(n))
         x, codes = self.joint_.drawn(table, generator, known) if given else self.joint_.sample(n, generator)
-        return self._drawn_rows(table, x), self.joint_.classes[codes]
+        return self._drawn_rows(table, x, cells, generator), self.joint_.classes[codes]
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         """Return rows in which only some cells are there."""
@@ -137,9 +168,9 @@ class Questions(Estimator):
             cells[:, self._column(column)] = value
         return Table(cells, self._known().columns.names)
 
-    def _drawn_rows(self, given: Table, x: Array) -> Any:
-        """Return drawn rows as the user gets them; cells that were given stay."""
-        cells = Block(given, None).values()
+    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: np.random.Generator) -> Any:
+        """Return drawn rows as the user gets them; cells that were given, and are in the table, stay."""
+        cells = Block(table, None).values()
         return np.where(np.isnan(cells), x, cells)
 
     def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
@@ -167,16 +198,21 @@ class Questions(Estimator):
         if how not in ("mean", "draw"):
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
         joint = self.joint_
-        table = self._read_next(X)
+        rows = self._held(X)
+        table = self._read_next(rows)
         codes = None if y is None else self._known_codes(y, table.rows)
-        if how == "mean":
-            filled = joint.expected(table, codes)
-        else:
-            filled, _ = joint.drawn(table, _generator(random_state), codes)
-        return self._filled_rows(X, table, filled)
+        generator = None if how == "mean" else _generator(random_state)
+        filled = joint.expected(table, codes) if generator is None else joint.drawn(table, generator, codes)[0]
+        return self._filled_rows(X, rows, table, filled, generator)
 
-    def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
-        """Return the user's rows with what was found in place of missing cells."""
+    def _held(self, X: Any) -> Any:
+        """Return rows that can be read again at no cost."""
+        return X
+
+    def _filled_rows(
+        self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
+    ) -> Any:
+        """Return the user's rows, held as ``rows``, with what was found in place of missing cells."""
         cells = Block(table, None).values()
         return np.where(np.isnan(cells), filled, cells)
 

@@ -1,8 +1,7 @@
 """Tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
 
 import operator
-import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Self
@@ -12,14 +11,16 @@ from numpy.typing import NDArray
 
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
-from likely.estimators.frames import arrow, completed, filled_column, like
+from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, together
+from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, together
+from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
 from likely.learn import collect
 from likely.reading import Rows, open_rows
-from likely.schema import ALMOST_NUMBERS, Column, Schema, read_target
-from likely.statistics import Array
+from likely.schema import Column, Schema, check_name, read_target
+from likely.select import SAMPLE
+from likely.statistics import Array, Assignment
 from likely.table import Block, Table
 
 
@@ -101,7 +102,8 @@ class TableClassifier(GenerativeClassifier):
         The others stay as they are.
         """
         for other in others:
-            if getattr(self, "schema_", None) != getattr(other, "schema_", None):
+            one, two = getattr(self, "schema_", None), getattr(other, "schema_", None)
+            if (one and one.essence) != (two and two.essence):
                 raise ValueError("expected a model of the same columns and kinds, got another: see schema_ of both")
         return super().merge(*others)
 
@@ -120,7 +122,8 @@ class TableClassifier(GenerativeClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
         if isinstance(y, str):
-            y = read_target(together(self._opened(X)), y)
+            X = self._opened(X)
+            y = np.concatenate([read_target(batch, y) for batch in X.batches()])
         return super().score(X, y, sample_weight)
 
     def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
@@ -133,33 +136,12 @@ class TableClassifier(GenerativeClassifier):
 
     def _inferred(self, rows: Rows, y: Any) -> Schema:
         schema = Schema.infer(rows, overrides=self._overrides())
-        schema = schema.without(y) if isinstance(y, str) else schema
+        if isinstance(y, str):
+            schema, target = schema.without(y), schema.column(y)
+            tell_of_labels(target)
         if not schema.names:
             raise ValueError("expected columns of numbers, categories or dates to learn from, got none, or no rows")
-        almost = {
-            column.name: column.seen.note.removeprefix(ALMOST_NUMBERS).strip()
-            for column in schema.columns
-            if column.seen and column.seen.note.startswith(ALMOST_NUMBERS)
-        }
-        if almost:
-            shown = ", ".join(f"{name!r} but for {word}" for name, word in almost.items())
-            words = ", ".join(dict.fromkeys(almost.values()))
-            warnings.warn(
-                f"columns that are numbers but for one word are taken as categories ({shown}); if it stands for a "
-                f"missing cell, say missing=[{words}]",
-                stacklevel=3,
-            )
-        given = self._overrides()
-        unread = [c.name for c in schema.columns if c.kind == "ignore" and c.name not in given and c.source == "other"]
-        if unread:
-            warnings.warn(f"columns that cannot be read are left out: {', '.join(map(repr, unread))}", stacklevel=3)
-        texts = [column.name for column in schema.columns if column.kind == "text"]
-        if texts:
-            warnings.warn(
-                f"columns of free text are left out: {', '.join(map(repr, texts))}; to take one as categories, say "
-                f'columns={{{texts[0]!r}: "category"}}',
-                stacklevel=3,
-            )
+        tell_of_columns(schema, self._overrides())
         return schema
 
     def _overrides(self) -> dict[str, str]:
@@ -173,16 +155,28 @@ class TableClassifier(GenerativeClassifier):
     def _collected(
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
     ) -> tuple[Knowledge, Table]:
-        """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch."""
+        """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch.
+
+        Rows from all over the table decide what every column follows: the first ones may be unlike the others.
+        """
+        if known is None:
+            sample = sampled(schema, rows, y, sample_weight, SAMPLE, getattr(self, "random_state", 0))
+            if sample is None:
+                whole = labelled_whole(schema, rows, y, sample_weight)
+                return self._begun(*whole), whole.table
+            known = self._begun_by(sample)
         table = None
         for table, assignment in labelled(schema, rows, y, sample_weight):
-            if known is None:
-                known = self._begun(table, assignment)
-            else:
-                known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
-        if known is None or table is None:
+            known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
+        if table is None:
             raise ValueError("expected rows with a label, got none")
         return known, table
+
+    def _begun_by(self, sample: Labelled) -> Knowledge:
+        """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""
+        knowledge = self._begun(*sample)
+        nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
+        return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
 
     def _keep_schema(self, schema: Schema, y: Any) -> None:
         self.schema_ = schema
@@ -205,38 +199,70 @@ class TableClassifier(GenerativeClassifier):
             raise ValueError(f"expected the name of the target, got {on_one_line(target)}")
         self.schema_, self.target_ = read, target
 
-    def _read_next(self, X: Any) -> Table:
+    def _schema_of(self, X: Any) -> Schema | None:
+        """Return what the columns of a table are; None if X is a matrix, or read already."""
         schema: Schema | None = getattr(self, "schema_", None)
         if schema is None and hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
             schema = Schema(tuple(Column(name, "number") for name in self.feature_names_in_))
-        if schema is None or isinstance(X, Table):
-            return super()._read_next(X)
-        return schema.table(together(self._opened(X, known=True)))
+        return None if isinstance(X, Table) else schema
+
+    def _read_next(self, X: Any) -> Table:
+        if isinstance(X, Table) and hasattr(self, "schema_") and X.kinds == self.schema_.kinds:
+            return X
+        schema = self._schema_of(X)
+        return super()._read_next(X) if schema is None else schema.table(together(self._opened(X, known=True)))
+
+    def _batches(self, X: Any) -> Iterator[Any]:
+        schema = self._schema_of(X)
+        if schema is None:
+            yield from super()._batches(X)
+            return
+        rows = self._opened(X, known=True)
+        table = None
+        for table in schema.tables(rows):
+            yield table
+        if table is None:
+            yield schema.table(rows.schema.empty_table())
+
+    def _held(self, X: Any) -> Any:
+        return X if self._schema_of(X) is None else together(self._opened(X))
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         if not hasattr(self, "schema_"):
             return super()._given_rows(given, n)
         if not given:
             return Table(np.full((n, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
-        named = {self.joint_names[self._column(column)]: value for column, value in given.items()}
-        own = {column.name for column in self.schema_.columns}
-        whole = {name: value for name, value in named.items() if name in own}
-        one = Table(np.full((1, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
-        if whole:
-            one = self.schema_.table(arrow({name: np.array([value]) for name, value in whole.items()}), note=False)
+        own = [column.name for column in self.schema_.columns if column.outputs]
+        for column in given:
+            if isinstance(column, str) and column not in own:
+                check_name(column, [*own, *self.joint_names])
+        named = {
+            column if column in own else self.joint_names[self._column(column)]: value
+            for column, value in given.items()
+        }
+        whole = {column.name: [named.get(column.name)] for column in self.schema_.columns}
+        one = self.schema_.table(together(self._opened(whole)))
         cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
         for name in named.keys() - whole.keys():  # parts of dates
-            j = self._column(name)
+            j = self.joint_names.index(name)
             if one.kinds[j] == "category":
                 cells[0, j], categories[j] = 0.0, np.array([str(named[name])], dtype=object)
             else:
                 cells[0, j] = named[name]
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
-    def _drawn_rows(self, given: Table, x: Array) -> Any:
-        if not given.kinds:
-            return super()._drawn_rows(given, x)
-        return like(arrow(self._completed(given, x, self.joint_names)), None)
+    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: np.random.Generator) -> Any:
+        if not table.kinds:
+            return super()._drawn_rows(table, x, given, generator)
+        found: dict[str, Any] = {}
+        drawn = self._completed(table, x, self.joint_names)
+        for column in self.schema_.columns:
+            cells = {name: drawn[name] for name in column.outputs}
+            if column.kind == "date" and cells:
+                found[column.name] = drawn_dates(column, cells, given.get(column.name), generator)
+            else:
+                found |= cells
+        return arrow(found)
 
     def _completed(self, table: Table, x: Array, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
         names = self.joint_.categories
@@ -246,24 +272,28 @@ class TableClassifier(GenerativeClassifier):
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The names of the columns of the joint distribution."""
-        columns = self._known().columns
-        return tuple(columns.name(j) for j in range(columns.width))
+        # A model of a matrix with names may be asked about a table.
+        return self.schema_.names if hasattr(self, "schema_") else tuple(self.feature_names_in_)
 
-    def _filled_rows(self, X: Any, table: Table, filled: Array) -> Any:
+    def _filled_rows(
+        self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
+    ) -> Any:
         if not table.kinds:
-            rows = super()._filled_rows(X, table, filled)
+            cells = super()._filled_rows(X, rows, table, filled, generator)
             if table.names is None or not hasattr(X, "dtypes"):
-                return rows
-            return like(arrow({name: rows[:, j] for j, name in enumerate(table.names)}), X)
+                return cells
+            return like(arrow({name: cells[:, j] for j, name in enumerate(table.names)}), X)
         import pyarrow.compute as pc
 
-        batch = together(self._opened(X))
-        names = batch.schema.names
-        holes = [name for name in names if pc.any(batch.column(name).is_null(nan_is_null=True)).as_py()]
-        for name, values in self._completed(table, filled, holes).items():
-            column = filled_column(batch.column(name), values)
-            batch = batch.set_column(names.index(name), name, column)
-        return like(batch, X)
+        names = rows.schema.names
+        holes = [name for name in names if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
+        found = self._completed(table, filled, holes)
+        for column in self.schema_.columns if hasattr(self, "schema_") else ():
+            if column.kind == "date" and column.outputs and column.name in holes:
+                found[column.name] = moments(column, self._completed(table, filled, column.outputs), generator)
+        for name, values in found.items():
+            rows = rows.set_column(names.index(name), name, filled_column(rows.column(name), values))
+        return like(rows, X)
 
     def _shown(self, table: Table, X: Any) -> Any:
         if not table.kinds:

@@ -169,15 +169,18 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         row, column, value = error.args
         # The core's exception names a place; the sentence below says it all, so its traceback is left out.
         negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
-        where = f"row {row} of {table.columns.listed([column])}"
-        raise ValueError(f"{negative}expected {expects}, got {value:g} in {where}: {_remedy(value, table)}") from None
+        where = f"{table.place(row)} of {table.columns.listed([column])}"
+        remedy = _remedy(value, column, table)
+        raise ValueError(f"{negative}expected {expects}, got {value:g} in {where}: {remedy}") from None
 
 
-def _remedy(value: float, table: Table) -> str:
+def _remedy(value: float, column: int, table: Table) -> str:
     if np.isinf(value):
         return "replace infinity by a number, or by NaN if the value is not known"
     if table.reader is not None:
         return "correct the value, or set it to NaN if it is not known"
+    if table.kinds:
+        return f'correct the value, or fit with columns={{{table.columns.name(column)!r}: "number"}}'
     return "correct the value, set it to NaN if it is not known, or choose another family for the column"
 
 

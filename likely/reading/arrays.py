@@ -13,9 +13,21 @@ UNNAMED = {b"likely": b"unnamed"}
 """Metadata of the schema of a table whose columns have only numbers."""
 
 
+_BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Say whether a type is text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_true_or_false(text: Any) -> bool:
+    """Say whether all cells of text that are there are true or false, written in one of three ways.
+
+    >>> is_true_or_false(pa.array(["True", None])), is_true_or_false(pa.array(["true", "yes"]))
+    (True, False)
+    """
+    return bool(pc.all(pc.is_in(text.drop_null(), value_set=pa.array(_BOOLEANS, text.type))).as_py())
 
 
 def plain(array: Any) -> Any:
@@ -28,7 +40,7 @@ def plain(array: Any) -> Any:
         array = array.combine_chunks()
         if isinstance(array, pa.ChunkedArray):  # more text than one array can hold
             array = array.cast(pa.large_string()).combine_chunks()
-    if isinstance(array, pa.ExtensionArray):
+    if isinstance(array, pa.ExtensionArray) and array.type.extension_name != "pandas.period":  # numbers, but no dates
         array = array.storage
     kind = array.type
     types = pa.types
@@ -155,17 +167,23 @@ def from_values(values: Iterable[Any], where: str) -> Any:
     ['1', 'a', None, '2', None]
     """
     values = values if hasattr(values, "__len__") else list(values)
+    if str(getattr(values, "dtype", "")).startswith("period["):
+        periods: Any = getattr(values, "array", values)
+        values = periods.to_timestamp()
     try:
         return plain(pa.array(values, from_pandas=True))
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass
     kept = [None if _is_missing(value) else value for value in values]
-    if all(isinstance(v, int | float | np.number | None) and not isinstance(v, bool) for v in kept):  # huge integers
+    numbers = int | float | np.number | decimal.Decimal | None
+    if all(isinstance(v, numbers) and not isinstance(v, bool) for v in kept):  # huge ones, or of several types
         return pa.array([None if value is None else float(value) for value in kept], pa.float64())
     return pa.array([None if value is None else _value_text(value, where) for value in kept], pa.string())
 
 
 def _is_missing(value: Any) -> bool:
+    if isinstance(value, decimal.Decimal):
+        return value.is_nan()
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
@@ -173,13 +191,13 @@ def _is_missing(value: Any) -> bool:
 
 def _value_text(value: Any, where: str) -> str:
     if isinstance(value, str):
-        return value
+        return checked_text(value, where)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
         return str(int(value))
     if isinstance(value, float | np.floating | decimal.Decimal):
-        return _number_text(value) or "nan"
+        return _number_text(float(value)) or "nan"
     if isinstance(value, datetime.datetime):
         return value.isoformat(sep=" ").removesuffix(" 00:00:00")
     if isinstance(value, datetime.date):
@@ -198,10 +216,27 @@ def from_records(records: Sequence[Mapping[str, Any]], place: Callable[[int], st
             raise ValueError(f"expected a mapping from names to values in {place(i)}, got {type(record).__name__}")
         names.update(dict.fromkeys(record))
     for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"expected text as names of columns, got {name!r}")
+        checked_name(name)
     columns = [from_values([record.get(name) for record in records], f"column {name!r}") for name in names]
     return pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of a column, or raise if it is none."""
+    if not isinstance(name, str):
+        raise TypeError(f"expected text as names of columns, got {name!r}")
+    return checked_text(name, "the names of columns")
+
+
+def checked_text(text: str, where: str) -> str:
+    """Return text, or raise if it has half a character in it, as a name of a file or broken JSON may have."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"expected text of whole characters in {where}, got {text[:80]!r}: replace what stands after the backslash"
+        ) from None
+    return text
 
 
 def check_names(names: Sequence[str], where: str) -> None:

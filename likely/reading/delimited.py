@@ -101,7 +101,7 @@ class Delimited(NamedTuple):
         if ragged := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", said):
             row, expected, got = ragged.groups()
             line = _line_of(self.open(), separator, int(expected)) if self.again else None
-            where = f"line {line}" if line else f"row {row}" if row else "a row"
+            where = f"line {line}" if line else f"row {int(row) - 1}" if row else "a row"
             raise ValueError(
                 f"expected {expected} cells in each row of {self.label}, got {got} in {where}: put quotes around cells "
                 "that hold the separator, and check that none is left open"

@@ -24,10 +24,11 @@ class JsonLines(NamedTuple):
         """Return all rows; a batch has the columns and types that its own rows have."""
         stream = self.open()
         text: set[str] = set()  # columns of text that looks like dates, which is decided elsewhere
+        order: dict[str, None] = {}
         first, empty = 1, True
         for block in self._blocks(stream):
             if block.strip():
-                batch = self._fast(block, text)
+                batch = self._fast(block, text, order)
                 if batch is None:
                     batch = self._slow(block, first)
                 if batch.num_rows:
@@ -61,8 +62,11 @@ class JsonLines(NamedTuple):
                         "object in each line"
                     )
 
-    def _fast(self, block: bytes, text: set[str]) -> pa.RecordBatch | None:
-        """Return a block as Arrow reads it, or None if Arrow cannot, or not as it is meant."""
+    def _fast(self, block: bytes, text: set[str], order: dict[str, None]) -> pa.RecordBatch | None:
+        """Return a block as Arrow reads it, or None if Arrow cannot, or not as it is meant.
+
+        Arrow puts columns whose types it is told first: ``order`` has the names as they came.
+        """
         for _ in range(2):
             explicit = pa.schema([(name, pa.string()) for name in sorted(text)])
             try:
@@ -74,6 +78,7 @@ class JsonLines(NamedTuple):
                 )
             except (pa.ArrowException, UnicodeDecodeError, OSError):
                 return None
+            order.update(dict.fromkeys(table.schema.names))
             dates = {field.name for field in table.schema if pa.types.is_timestamp(field.type)}
             if not dates:
                 break
@@ -81,7 +86,7 @@ class JsonLines(NamedTuple):
         nested = any(pa.types.is_nested(kind) for kind in table.schema.types)
         if nested or table.num_rows == 0 or len(set(table.schema.names)) < table.num_columns:
             return None
-        return plain_batch(table)
+        return plain_batch(table.select([name for name in order if name in table.schema.names]))
 
     def _slow(self, block: bytes, first: int) -> pa.RecordBatch:
         """Return a block as Python reads it, or raise with the line that is wrong."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likely.reading.arrays import check_names, from_records, from_values, plain_batch
+from likely.reading.arrays import check_names, checked_name, from_records, from_values, plain_batch
 from likely.reading.sources import Again, Held, Once, Source
 
 
@@ -43,12 +43,13 @@ def _described(data: Any) -> str:
 
 
 def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
-    from likely.reading.paths import stated, stream_source
+    from likely.reading.formats import stated
+    from likely.reading.paths import OPEN_WITH_FORMAT, stream_source
 
     if isinstance(data, io.TextIOBase):
         raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")
     if format_name is None:
-        raise ValueError("expected the format of an open file, got none: say format=, such as 'csv'")
+        raise ValueError(f"expected the format of an open file, got none: {OPEN_WITH_FORMAT}, such as 'csv'")
     name = getattr(data, "name", None)
     return stream_source(
         data, repr(name) if isinstance(name, str) else "the stream", missing, stated(format_name), typed
@@ -106,6 +107,8 @@ def _pandas(frame: Any) -> Source:
     from likely.table import column_names
 
     names = column_names(frame)
+    for name in names or ():
+        checked_name(name)
     columns = []
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j]
@@ -129,8 +132,7 @@ def _array(data: Any) -> Source | None:
 def _columns(data: Mapping[Any, Any]) -> Source:
     columns = {}
     for name, values in data.items():
-        if not isinstance(name, str):
-            raise TypeError(f"expected text as names of columns, got {name!r}")
+        checked_name(name)
         if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
             raise TypeError(f"expected a list or an array in column {name!r}, got {type(values).__name__}")
         values = values.to_arrow() if hasattr(values, "to_arrow") else values
@@ -148,7 +150,7 @@ def _columns(data: Mapping[Any, Any]) -> Source:
 
 def _list(data: Any) -> Source | None:
     if not data or isinstance(data[0], Mapping):
-        return Held(pa.Table.from_batches([from_records(data, lambda i: f"row {i}")]))
+        return Held(pa.Table.from_batches([from_records(data, lambda i: f"row {i + 1}")]))
     if isinstance(data[0], list | tuple | np.ndarray):
         widths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in data}
         if len(widths) > 1:

@@ -15,48 +15,14 @@ import pyarrow as pa
 
 from likely.reading.arrays import check_names, plain_batch, recast, wider
 from likely.reading.delimited import Delimited
+from likely.reading.formats import EXPECTED, Format, stated
 from likely.reading.lines import JsonLines
 from likely.reading.settling import Joined, Settled, Written
 from likely.reading.sources import Once, Source, pieces, spread
 
-_FORMATS = {
-    "csv": "csv", "tsv": "tsv", "tab": "tsv", "parquet": "parquet", "pq": "parquet", "arrow": "arrow",
-    "feather": "arrow", "ipc": "arrow", "arrows": "arrow", "jsonl": "jsonl", "ndjson": "jsonl",
-}  # fmt: skip
-_COMPRESSIONS = {"gz": "gzip", "zst": "zstd"}
 _SMALL = 16 << 20
-_EXPECTED = '"csv", "tsv", "jsonl", "parquet" or "arrow", the first three also with ".gz" or ".zst"'
-
-
-class Format(NamedTuple):
-    """What a file holds."""
-
-    name: str
-    compression: str | None
-
-    @property
-    def text(self) -> bool:
-        """Whether it is a text file, in which types are not written."""
-        return self.name in ("csv", "tsv", "jsonl")
-
-    @classmethod
-    def named(cls, ending: str) -> "Format | None":
-        """Return the format of a name's ending, such as "csv" or "csv.gz"."""
-        *first, last = ending.lower().lstrip(".").split(".")
-        compression = _COMPRESSIONS.get(last)
-        if compression is not None and first:
-            last = first[-1]
-        found = _FORMATS.get(last)
-        fits = found is not None and (compression is None or found in ("csv", "tsv", "jsonl"))
-        return cls(str(found), compression) if fits else None
-
-
-def stated(name: Any) -> Format:
-    """Return a format that was given by name."""
-    found = Format.named(name) if isinstance(name, str) else None
-    if found is None:
-        raise ValueError(f"expected the format {_EXPECTED}, got {name!r}")
-    return found
+OPEN_WITH_FORMAT = "open it by likely.reading.open_rows(…, format=…)"
+"""What to do with a file whose format nobody knows."""
 
 
 class File(NamedTuple):
@@ -74,7 +40,7 @@ class File(NamedTuple):
 def found_files(paths: list[str], format_name: str | None) -> list[File]:
     """Return the files of paths, folders and wildcards, in order."""
     given = None if format_name is None else stated(format_name)
-    return [File(path, given or _format_of(path)) for one in paths for path in _expanded(one, given is not None)]
+    return [File(path, _format_of(path, given)) for one in paths for path in _expanded(one, given is not None)]
 
 
 def _expanded(path: str, any_ending: bool) -> list[str]:
@@ -85,22 +51,18 @@ def _expanded(path: str, any_ending: bool) -> list[str]:
         return found
     if stat.S_ISDIR(os.stat(path).st_mode):
         inside = sorted(str(one) for one in Path(path).rglob("*") if one.is_file() and one.name[0] not in "._")
-        found = [one for one in inside if any_ending or Format.named(_ending(one))]
+        found = [one for one in inside if any_ending or Format.of(one)]
         if not found:
             raise FileNotFoundError(f"expected files of a table in the folder {path!r}, such as .parquet, found none")
         return found
     return [path]
 
 
-def _ending(path: str) -> str:
-    return ".".join(os.path.basename(path).split(".")[1:])
-
-
-def _format_of(path: str) -> Format:
-    found = Format.named(_ending(path))
+def _format_of(path: str, given: Format | None) -> Format:
+    found = Format.of(path, given)
     if found is None:
         raise ValueError(
-            f"expected a file whose name ends with its format, got {path!r}: say format=, one of {_EXPECTED}"
+            f"expected a file whose name ends with its format, got {path!r}: {OPEN_WITH_FORMAT}, one of {EXPECTED}"
         )
     return found
 

@@ -7,18 +7,19 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likely.reading.arrays import is_text, recast, wider
+from likely.reading.arrays import is_text, is_true_or_false, recast, wider
 from likely.reading.sources import KEPT, Source, spread
 
 _SAMPLED, _PARTS = 2000, 16
 # In order: the first of them that fits what follows it in the tuple is tried when a cell does not fit.
 _TRIED: tuple[tuple[pa.DataType, tuple[int, ...]], ...] = (
-    (pa.null(), (1, 2, 3, 4, 5)),
-    (pa.int64(), (1, 2, 5)),
-    (pa.float64(), (2, 5)),
-    (pa.timestamp("us"), (3, 5)),
-    (pa.timestamp("us", "UTC"), (4, 5)),
-    (pa.string(), (5,)),
+    (pa.null(), (1, 2, 3, 4, 5, 6)),
+    (pa.int64(), (1, 2, 6)),
+    (pa.float64(), (2, 6)),
+    (pa.timestamp("us"), (3, 6)),
+    (pa.timestamp("us", "UTC"), (4, 6)),
+    (pa.bool_(), (5, 6)),
+    (pa.string(), (6,)),
 )
 _NEXT = {kind: tuple(_TRIED[i][0] for i in places) for kind, places in _TRIED}
 
@@ -34,7 +35,7 @@ class Reading(Protocol):
 
 
 class Written:
-    """Columns all of text, as CSV has them: numbers, dates or text, whichever fits every cell.
+    """Columns all of text, as CSV has them: numbers, dates, yes/no or text, whichever fits every cell.
 
     >>> reading = Written()
     >>> reading.fitted(pa.null(), pa.array(["1", None])), reading.fitted(pa.int64(), pa.array(["2.5"]))
@@ -62,6 +63,8 @@ class Written:
 def _fits(column: Any, kind: pa.DataType) -> bool:
     if is_text(kind):
         return True
+    if pa.types.is_boolean(kind):
+        return is_true_or_false(column)
     try:
         column.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
         column.cast(kind)

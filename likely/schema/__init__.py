@@ -4,97 +4,18 @@ Arrow is imported when the first table is read, and not before.
 """
 
 import difflib
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from likely.reading import Rows
+from likely.schema.column import FAMILIES, KINDS, Column, Seen
 from likely.statistics import Labels
 from likely.table import Table
+from likely.telling import tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
-"""What a column can be."""
-SOURCES = ("number", "integer", "boolean", "text", "date", "other")
-"""What the cells of a column are where the table lies."""
-FAMILIES = {
-    "gaussian": "number", "log-normal": "number", "gamma": "number", "exponential": "number", "poisson": "number",
-    "bernoulli": "boolean", "categorical": "category", "multinomial": "text",
-}  # fmt: skip
-"""The kind of column that each family is of."""
-PARTS = ("year", "month", "weekday", "hour")
-"""What becomes of a date."""
-ALMOST_NUMBERS = "numbers but for"
-"""How the note begins of a column that would be numbers if one word, which follows, stood for a missing cell."""
-_LONGEST_NAME = 100_000
-
-
-class Seen(NamedTuple):
-    """What a sample of a column shows."""
-
-    distinct: int
-    missing: int
-    rows: int
-    example: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its name, its kind, what its cells are where the table lies, and the parts of its dates."""
-
-    name: str
-    kind: str
-    source: str = "number"
-    family: str | None = None
-    parts: tuple[str, ...] = ()
-    seen: Seen | None = field(default=None, compare=False)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """The names of the columns that it becomes in a table."""
-        if self.kind in ("ignore", "text"):
-            return ()
-        return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
-
-    def described(self) -> dict[str, Any]:
-        """Return what ``from_description`` takes."""
-        described: dict[str, Any] = {"name": self.name, "kind": self.kind, "source": self.source}
-        if self.family is not None:
-            described["family"] = self.family
-        if self.kind == "date":
-            described["parts"] = list(self.parts)
-        return described
-
-    @classmethod
-    def from_description(cls, described: Any) -> Self:
-        """Return a column, or raise ValueError unless it was described by ``described``."""
-        if not isinstance(described, dict) or not all(isinstance(key, str) for key in described):
-            raise ValueError(f"expected a column by name, kind and source, got {type(described).__name__}")
-        name, kind, source = (described.get(key) for key in ("name", "kind", "source"))
-        family, parts = described.get("family"), described.get("parts", [])
-        if unknown := set(described) - {"name", "kind", "source", "family", "parts"}:
-            raise ValueError(f"expected a column by name, kind and source, got also {sorted(unknown)[0][:50]!r}")
-        if not isinstance(name, str) or len(name) > _LONGEST_NAME:
-            raise ValueError(f"expected text as the name of a column, got {type(name).__name__}")
-        where = f"column {name[:50]!r}"
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(f"expected one of {', '.join(KINDS)} as the kind of {where}, got {_short(kind)}")
-        if not isinstance(source, str) or source not in SOURCES:
-            raise ValueError(f"expected one of {', '.join(SOURCES)} as the source of {where}, got {_short(source)}")
-        if family is not None and (not isinstance(family, str) or FAMILIES.get(family) != kind):
-            raise ValueError(f"expected a family of the kind {kind!r} for {where}, got {_short(family)}")
-        fits = isinstance(parts, list) and parts == [part for part in PARTS if part in parts]
-        if not fits or (parts and kind != "date"):
-            raise ValueError(f"expected parts of dates among {', '.join(PARTS)} for {where}, got {_short(parts)}")
-        return cls(name, kind, source, family, tuple(parts))
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:50] if isinstance(value, str | int | float | None) else type(value).__name__
 
 
 @dataclass(frozen=True)
@@ -154,13 +75,28 @@ class Schema:
                 kinds.append(column.kind)
         return tuple(kinds)
 
+    @property
+    def essence(self) -> tuple[Any, ...]:
+        """What must be the same in models that are merged: numbers are whole, or not, as their holes may have it."""
+        same = {"integer": "number"}
+        return self.named, tuple(
+            replace(c, kind=same.get(c.kind, c.kind), source=same.get(c.source, c.source)) for c in self.columns
+        )
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name."""
+        check_name(name, [column.name for column in self.columns])
+        return next(column for column in self.columns if column.name == name)
+
     def without(self, *names: str) -> Self:
         """Return the schema without some columns, such as the target."""
         for name in names:
-            _check_name(name, [column.name for column in self.columns])
+            self.column(name)
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
-    def table(self, batch: "pa.RecordBatch | pa.Table", *, start: int = 0, note: bool = True) -> Table:
+    def table(
+        self, batch: "pa.RecordBatch | pa.Table", *, numbers: Sequence[int] | None = None, note: bool = True
+    ) -> Table:
         """Return a batch as a table: numbers as they are, categories as places in a list of names, NaN if missing.
 
         Columns are found by name, in whatever order they come; those that the schema does not know are left out.
@@ -170,27 +106,24 @@ class Schema:
         ----------
         batch
             rows in Arrow's columns, as ``Rows.batches`` gives them
-        start
-            the number of the first row, for messages
+        numbers
+            where each row was in the data that it came from, counted from 0; by default these are all rows
         note
             whether to warn of columns that are not there
         """
         from likely.schema.cells import read_cells
 
-        absent, cells, categories = read_cells(self, batch, start)
+        places = range(batch.num_rows) if numbers is None else numbers
+        absent, cells, categories = read_cells(self, batch, places)
         if absent and note:
-            warnings.warn(
-                f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing",
-                UserWarning,
-                stacklevel=2,
-            )
-        return Table(cells, self.names if self.named else None, categories=categories, kinds=self.kinds)
+            tell(f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing")
+        return Table(cells, self.names if self.named else None, None, categories, self.kinds, places)
 
     def tables(self, rows: Rows) -> Iterator[Table]:
         """Return all rows, one table for each batch; columns that are not there are told of once."""
         start = 0
         for batch in rows.batches():
-            yield self.table(batch, start=start, note=start == 0)
+            yield self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0)
             start += batch.num_rows
 
     def texts(self, batch: "pa.RecordBatch | pa.Table") -> "dict[str, pa.Array]":
@@ -251,11 +184,12 @@ def _few(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(map(repr, listed[:most])) + more
 
 
-def _check_name(name: Any, names: list[str], what: str = "expected a column of the table") -> None:
+def check_name(name: Any, names: Sequence[str], what: str = "expected a column of the table", where: str = "") -> None:
+    """Raise unless a name is among those of the columns, and say which may be meant."""
     if name not in names:
         near = difflib.get_close_matches(str(name), names, 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_few(names)}"
-        raise ValueError(f"{what}, got {name!r}: {hint}")
+        raise ValueError(f"{what}, got {name!r}{where}: {hint}")
 
 
 def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
@@ -269,7 +203,7 @@ def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
     """
     from likely.schema.cells import read_labels
 
-    _check_name(name, list(batch.schema.names), "expected the name of a column as target")
+    check_name(name, list(batch.schema.names), "expected the name of a column as target")
     return read_labels(batch.column(name), name)
 
 

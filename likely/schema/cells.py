@@ -1,5 +1,6 @@
 """Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as places in a list of names."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -8,13 +9,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likely.reading.arrays import emptied, is_text, plain, text_of
+from likely.schema.dates import date_part
 from likely.statistics import Labels
+from likely.table import text_array
 
 if TYPE_CHECKING:
     from likely.schema import Column, Schema
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")  # fmt: skip # noqa: E501
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _YES, _NO = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 _LARGEST = 1 << 28
 """So many bytes the names of the categories of a column may take."""
@@ -36,7 +37,24 @@ def source_of(kind: pa.DataType) -> str:
     return "date" if types.is_timestamp(kind) or types.is_date32(kind) else "other"
 
 
-def read_cells(schema: "Schema", batch: Any, start: int) -> tuple[list[str], NDArray[Any], dict[int, Labels]]:
+class UnfitCellError(ValueError):
+    """A cell that is not what its column holds: what was expected, what came, and in which row of the column."""
+
+    def __init__(self, expected: str, value: str, row: int):
+        super().__init__(expected, value, row)
+        self.expected, self.value, self.row = expected, value, row
+
+    def sentence(self, name: str, where: str = "") -> str:
+        """Return what to say, and to do."""
+        return (
+            f"expected {self.expected} in column {name!r}, got {self.value!r}{where}: correct the cell, say that such "
+            f'text is missing, or fit with columns={{{name!r}: "category"}}'
+        )
+
+
+def read_cells(
+    schema: "Schema", batch: Any, numbers: Sequence[int]
+) -> tuple[list[str], NDArray[Any], dict[int, Labels]]:
     """Return the columns that are not there, the cells, and the names of the categories by column."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
@@ -56,7 +74,7 @@ def read_cells(schema: "Schema", batch: Any, start: int) -> tuple[list[str], NDA
     categories: dict[int, Labels] = {}
     j = 0
     for column in schema.columns:
-        for part in _read(column, found.get(column.name), start):
+        for part in _read(column, found.get(column.name), numbers):
             if part is None:
                 cells[:, j] = np.nan
                 if column.kind == "category":
@@ -105,22 +123,29 @@ def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 
 
-def _read(column: "Column", cells: Any, start: int) -> list[Any]:
+def _read(column: "Column", cells: Any, numbers: Sequence[int]) -> list[Any]:
     """Return what a column becomes: floats, or the names of categories and places among them, or None if missing."""
+    try:
+        return _parts_of(column, cells)
+    except UnfitCellError as error:
+        raise ValueError(error.sentence(column.name, f" in row {int(numbers[error.row]) + 1}")) from None
+
+
+def _parts_of(column: "Column", cells: Any) -> list[Any]:
     if not column.outputs:
         return []
     if cells is None or pa.types.is_null(cells.type):
         return [None] * len(column.outputs)
     _check_readable(cells, column)
     if column.kind == "date":
-        moments = timestamps(cells, column.name, start)
+        moments = timestamps(cells)
         parts = [date_part(moments, part) for part in column.parts]
         return [_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
     if column.kind == "category":
         return [_encoded(_canonical(cells, column), column.name)]
     if column.kind == "boolean":
-        return [_floats(_yes_or_no(cells, column.name, start))]
-    return [_floats(_numbers(cells, column.name, start))]
+        return [_floats(_yes_or_no(cells))]
+    return [_floats(_numbers(cells))]
 
 
 def _check_readable(cells: Any, column: "Column") -> None:
@@ -138,21 +163,21 @@ def _floats(cells: Any) -> NDArray[Any]:
     return floats
 
 
-def _numbers(cells: Any, name: str, start: int) -> Any:
+def _numbers(cells: Any) -> Any:
     cells = _decoded(cells)
     source = source_of(cells.type)
     if source == "date":
-        _refuse("a number", cells, 0, name, start)
+        _refuse("a number", cells, 0)
     if source != "text":
         return cells
-    return _cast_text(cells, pa.float64(), "a number", name, start)
+    return _cast_text(cells, pa.float64(), "a number")
 
 
 def _decoded(cells: Any) -> Any:
     return pc.take(cells.dictionary, cells.indices) if pa.types.is_dictionary(cells.type) else cells
 
 
-def _cast_text(cells: Any, kind: pa.DataType, expected: str, name: str, start: int) -> Any:
+def _cast_text(cells: Any, kind: pa.DataType, expected: str) -> Any:
     text = emptied(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
     try:
         text.slice(0, 64).cast(kind)
@@ -166,18 +191,14 @@ def _cast_text(cells: Any, kind: pa.DataType, expected: str, name: str, start: i
             first = middle
         except pa.ArrowInvalid:
             last = middle
-    return _refuse(expected, cells, first, name, start)
+    return _refuse(expected, cells, first)
 
 
-def _refuse(expected: str, cells: Any, row: int, name: str, start: int) -> NoReturn:
-    value = text_of(cells.slice(row, 1))[0].as_py()
-    raise ValueError(
-        f"expected {expected} in column {name!r}, got {str(value)[:80]!r} in row {start + row}: correct "
-        "the cell, say that such text is missing, or say what the column is"
-    )
+def _refuse(expected: str, cells: Any, row: int) -> NoReturn:
+    raise UnfitCellError(expected, str(text_of(cells.slice(row, 1))[0].as_py())[:80], row)
 
 
-def _yes_or_no(cells: Any, name: str, start: int) -> Any:
+def _yes_or_no(cells: Any) -> Any:
     cells = _decoded(cells)
     if pa.types.is_boolean(cells.type):
         return cells
@@ -186,7 +207,7 @@ def _yes_or_no(cells: Any, name: str, start: int) -> Any:
     unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(_NO, text.type)))))
     row = pc.index(unknown, True).as_py()
     if row >= 0:
-        _refuse("yes or no (true or false, 1 or 0)", cells, row, name, start)
+        _refuse("yes or no (true or false, 1 or 0)", cells, row)
     return pc.if_else(pc.is_valid(text), yes, pa.scalar(None, pa.bool_()))
 
 
@@ -221,7 +242,7 @@ def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
             f"expected short names of categories in column {name!r}, got {len(names)} of up to {longest} "
             "characters: say that the column is text, or ignore it"
         )
-    labels, places = np.unique(np.array(names, dtype=f"<U{max(1, longest)}"), return_inverse=True)
+    labels, places = np.unique(text_array(names, f"column {name!r}"), return_inverse=True)
     indices = encoded.indices.cast(pa.float64()).to_numpy(zero_copy_only=False)
     there = ~np.isnan(indices)
     codes = np.full(len(indices), np.nan)
@@ -229,7 +250,7 @@ def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
     return labels, codes
 
 
-def timestamps(cells: Any, name: str, start: int) -> Any:
+def timestamps(cells: Any) -> Any:
     """Return dates and times as Arrow's timestamps; text must be as in 2024-02-29 or 2024-02-29 18:30."""
     cells = _decoded(cells)
     if pa.types.is_timestamp(cells.type):
@@ -237,22 +258,11 @@ def timestamps(cells: Any, name: str, start: int) -> Any:
     if pa.types.is_date32(cells.type):
         return cells.cast(pa.timestamp("s"))
     if not is_text(cells.type):
-        _refuse("a date", cells, 0, name, start)
+        _refuse("a date", cells, 0)
     try:
-        return _cast_text(cells, pa.timestamp("us", "UTC"), "", name, start)
-    except ValueError:
-        return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30", name, start)
-
-
-def date_part(moments: Any, part: str) -> Any:
-    """Return the year as a number, and other parts by name."""
-    if part == "year":
-        return pc.year(moments)
-    if part == "month":
-        return pc.take(pa.array(_MONTHS), pc.subtract(pc.month(moments), 1))
-    if part == "weekday":
-        return pc.take(pa.array(_WEEKDAYS), pc.day_of_week(moments))
-    return pc.hour(moments).cast(pa.string())
+        return _cast_text(cells, pa.timestamp("us", "UTC"), "")
+    except UnfitCellError:
+        return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
 
 
 def read_labels(column: Any, name: str) -> Labels:
@@ -269,7 +279,9 @@ def read_labels(column: Any, name: str) -> Labels:
         return _labels(listed, np.int64 if whole else np.float64)
     if source in ("integer", "boolean"):
         return _labels(cells.to_pylist(), np.bool_ if source == "boolean" else cells.type.to_pandas_dtype())
-    return _labels(text_of(cells).to_pylist(), np.str_)
+    texts = text_of(cells).to_pylist()
+    text_array([text for text in pc.unique(text_of(cells)).to_pylist() if text is not None], f"column {name!r}")
+    return _labels(texts, np.str_)
 
 
 def _labels(values: list[Any], dtype: Any) -> Labels:

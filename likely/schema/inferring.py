@@ -7,9 +7,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likely.reading import Rows
-from likely.reading.arrays import plain, text_of
-from likely.schema import ALMOST_NUMBERS, FAMILIES, KINDS, PARTS, Column, Seen, _check_name
-from likely.schema.cells import date_part, source_of, timestamps
+from likely.reading.arrays import is_true_or_false, plain, text_of
+from likely.schema import check_name
+from likely.schema.cells import UnfitCellError, source_of, timestamps
+from likely.schema.column import (
+    ALMOST_NUMBERS,
+    COMMAS,
+    FAMILIES,
+    IDENTIFIER,
+    KINDS,
+    OTHER_DATES,
+    PARTS,
+    Column,
+    Seen,
+)
+from likely.schema.dates import date_part
 
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
@@ -17,6 +29,8 @@ _ENOUGH = 20
 """Fewer cells than this do not show that nearly all are distinct."""
 _FEW = 10
 """So many numbers that were written as text, each again and again, are the codes of categories."""
+_OTHER_DATE = r"^[0-9]{1,2}([.]|/)[0-9]{1,2}([.]|/)([0-9]{4}|[0-9]{2})( .*)?$"
+_COMMA = r"^[-+]?[0-9.,]*[0-9]$"
 _NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 
@@ -24,7 +38,7 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
     """Return the columns of a table."""
     names = list(rows.schema.names)
     for name, given in overrides.items():
-        _check_name(name, names, "expected the name of a column in columns=")
+        check_name(name, names, where=f" in columns={{{name!r}: {given!r}}}")
         if given not in KINDS and given not in FAMILIES:
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
@@ -40,12 +54,20 @@ def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
     family = given if given in FAMILIES else None
     if given is not None:
         kind, note = FAMILIES.get(given, given), ""
+        if given == "multinomial" and source != "text":
+            raise ValueError(
+                f"expected text in column {name!r} to be 'multinomial', got {cells.type}: say 'poisson' or "
+                "'categorical'; counts of words are the columns of a matrix"
+            )
         if source == "other" and kind != "ignore":
             raise ValueError(f"expected numbers, text, dates or yes/no in column {name!r}, got {cells.type}: ignore it")
-    parts = _parts(name, cells) if kind == "date" else ()
-    if kind == "date" and not parts:
-        note = "the same in all rows" if len(cells) else "no rows"
-    return Column(name, kind, source, family, parts, _seen(cells, source, note))
+    seen = _seen(cells, source, note)
+    if kind != "date":
+        return Column(name, kind, source, family, seen=seen)
+    parts, fixed = _parts(name, cells)
+    if not parts:
+        seen = seen._replace(note="the same in all rows" if len(cells) else "no rows")
+    return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen)
 
 
 def _kind(cells: Any, source: str, *, codes: bool) -> tuple[str, str]:
@@ -68,17 +90,23 @@ def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
         if codes and 2 * len(distinct) <= min(2 * _FEW, len(text)):
             return "category", "text that is numbers"
         return "number", "text that is numbers"
+    if is_true_or_false(distinct):
+        return "boolean", "text that is true or false"
     if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
         return "date", "text that is dates"
     word = _word_among_numbers(distinct)
     if word is not None:
         return "category", f"{ALMOST_NUMBERS} {word!r}"
+    if _all(distinct, _OTHER_DATE):
+        return "category", OTHER_DATES
+    if _all(distinct, _COMMA) and pc.any(pc.match_substring(distinct, ",")).as_py():
+        return "category", COMMAS
     share = len(distinct) / len(text)
     words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
     if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
         return "text", ""
     if len(text) >= _ENOUGH and share >= 0.9:
-        return "category", "nearly all distinct: an identifier? then ignore it"
+        return "category", IDENTIFIER
     return "category", ""
 
 
@@ -86,6 +114,10 @@ def _word_among_numbers(distinct: Any) -> str | None:
     """Return the word that alone keeps a column from being numbers: it may stand for a missing cell."""
     words = distinct.filter(pc.invert(pc.match_substring_regex(distinct, _NUMBER)))
     return words[0].as_py()[:24] if len(words) == 1 and len(distinct) > _FEW else None
+
+
+def _all(text: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
 def _casts(text: Any, kind: pa.DataType) -> bool:
@@ -97,11 +129,15 @@ def _casts(text: Any, kind: pa.DataType) -> bool:
     return True
 
 
-def _parts(name: str, cells: Any) -> tuple[str, ...]:
-    """Return the parts of dates that differ; the hour, if any has one."""
-    moments = timestamps(cells, name, 0)
-    found = {part: date_part(moments, part) for part in PARTS}
-    return tuple(part for part in PARTS if pc.count_distinct(found[part]).as_py() > 1)
+def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the parts of dates that differ, and of the others what they are in all rows."""
+    try:
+        moments = timestamps(cells)
+    except UnfitCellError as error:  # in a sample, whose rows have no numbers
+        raise ValueError(error.sentence(name)) from None
+    found = {part: date_part(moments, part).drop_null().unique().cast(pa.string()) for part in PARTS}
+    fixed = [(part, values[0].as_py()) for part, values in found.items() if len(values) == 1]
+    return tuple(part for part in PARTS if len(found[part]) > 1), tuple(fixed)
 
 
 def _seen(cells: Any, source: str, note: str) -> Seen:

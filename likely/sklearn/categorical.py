@@ -131,8 +131,8 @@ class CategoricalNB(DiscreteFace):
         super(CategoricalNB, model).merge(*(o._knowing(categories) if type(o) is type(self) else o for o in others))
         return self._become(model)
 
-    def _drawn_rows(self, given: Table, x: Array) -> NDArray[Any]:
-        return decoded(super()._drawn_rows(given, x), self._categories)
+    def _drawn_rows(self, table: Table, x: Array, *more: Any) -> NDArray[Any]:
+        return decoded(super()._drawn_rows(table, x, *more), self._categories)
 
     def _read_next(self, X: Any) -> Table:
         return super()._read_next(X if isinstance(X, Table) else self._whole(read_known(X, self._categories)))
