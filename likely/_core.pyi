@@ -144,6 +144,7 @@ def collect_amounts(
     documents: _Texts, settings: _Settings, tables: _Tables, codes: _Codes, weights: _Floats | None, classes: int
 ) -> tuple[_Amounts, tuple[_Floats, _Floats, _Floats], _Terms]: ...
 def merge_amounts(one: _NumberedAmounts, two: _NumberedAmounts, factor: float) -> tuple[_Amounts, _Offsets] | None: ...
+def term_orders(terms: _Texts) -> _Bytes: ...
 def score_texts(
     documents: _Texts,
     settings: _Settings,
@@ -152,7 +153,7 @@ def score_texts(
     orders: _Bytes,
     base: _Floats,
     groups: _Bytes,
-    differences: tuple[_Offsets, _Ints, NDArray[np.float32]],
+    differences: tuple[_Offsets, _Ints, _Floats],
     rule: tuple[str, float, float],
     out: _Floats,
 ) -> None: ...

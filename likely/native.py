@@ -41,6 +41,7 @@ try:
         set_threads,
         sort_terms,
         survey_text,
+        term_orders,
         word_evidence,
         word_groups,
     )
@@ -90,6 +91,7 @@ __all__ = [
     "set_threads",
     "sort_terms",
     "survey_text",
+    "term_orders",
     "word_evidence",
     "word_groups",
 ]

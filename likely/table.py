@@ -89,6 +89,7 @@ class Table:
     categories: Mapping[int, Labels] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     numbers: Sequence[int] | NDArray[np.int64] | None = None
+    strings: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -106,12 +107,16 @@ class Table:
             return self
         cells = self.cells
         part = cells.between(first, min(last, self.rows)) if isinstance(cells, SparseRows) else cells[first:last]
-        return replace(self, cells=part, numbers=self._numbers[first:last])
+        strings = {j: texts[first:last] for j, texts in self.strings.items()}
+        return replace(self, cells=part, numbers=self._numbers[first:last], strings=strings)
 
     def taken(self, rows: NDArray[Any]) -> Self:
         """Return a copy of some of the rows; ``rows``: numbers, or one boolean for each."""
         cells = self.cells.taken(rows) if isinstance(self.cells, SparseRows) else self.cells[rows]
-        return replace(self, cells=cells, numbers=np.asarray(self._numbers, dtype=np.int64)[rows])
+        numbers = np.asarray(self._numbers, dtype=np.int64)[rows]
+        places = np.flatnonzero(rows) if rows.dtype == bool else rows
+        strings = {j: texts.take(places) for j, texts in self.strings.items()}
+        return replace(self, cells=cells, numbers=numbers, strings=strings)
 
     @property
     def _numbers(self) -> Sequence[int] | NDArray[np.int64]:
@@ -151,6 +156,10 @@ class Block(NamedTuple):
         """Return the cells as a matrix of floats (a copy, unless all columns are floats already)."""
         cells = self.dense()
         return np.asarray(cells if self.columns is None else cells[:, self.columns], dtype=np.float64)
+
+    def texts(self) -> Any:
+        """Return the texts of the block's one column, as an Arrow array."""
+        return self.table.strings[self.number(0)]
 
     def single(self, j: int) -> "Block":
         """Return the block of one of these columns."""

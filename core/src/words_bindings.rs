@@ -138,7 +138,7 @@ fn score_texts<'py>(
     orders: Given<'py, u8>,
     base: PyReadonlyArray2<'py, f64>,
     groups: Given<'py, u8>,
-    differences: (Given<'py, i64>, Given<'py, i32>, Given<'py, f32>),
+    differences: (Given<'py, i64>, Given<'py, i32>, Given<'py, f64>),
     rule: (String, f64, f64),
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
@@ -167,9 +167,17 @@ fn score_texts<'py>(
     py.detach(|| score(&documents, &analysis, words, orders, &scores, rule, out)).map_err(refused)
 }
 
+/// 0 for single words, 1 for terms of several, which have a blank between them.
+#[pyfunction]
+fn term_orders<'py>(py: Python<'py>, terms: TextArrays<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let terms = strings(&texts(&terms)?)?;
+    Ok(terms.iter().map(|term| u8::from(term.contains(&b' '))).collect::<Vec<_>>().into_pyarray(py))
+}
+
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<KnownWords>()?;
     m.add_function(wrap_pyfunction!(collect_amounts, m)?)?;
     m.add_function(wrap_pyfunction!(merge_amounts, m)?)?;
+    m.add_function(wrap_pyfunction!(term_orders, m)?)?;
     m.add_function(wrap_pyfunction!(score_texts, m)?)
 }

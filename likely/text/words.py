@@ -106,6 +106,11 @@ class WordStatistics(Statistics):
         sums = {name: array[pairs] if name in _PAIRS else array for name, array in self.sums.items()}
         return self.of(self.terms.filter(pa.array(chosen)), starts, self.codes[pairs], sums, self.labels["class"])
 
+    @property
+    def buffers(self) -> Any:
+        """The terms as the core takes them."""
+        return buffers(self.terms)
+
     @cached_property
     def words(self) -> NDArray[np.int64]:
         """The word of each pair."""

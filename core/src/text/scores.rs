@@ -16,7 +16,7 @@ pub struct Scores<'a> {
     pub groups: &'a [u8],
     pub starts: &'a [i64],
     pub classes: &'a [i32],
-    pub differences: &'a [f32],
+    pub differences: &'a [f64],
     pub number: usize,
 }
 
@@ -58,7 +58,7 @@ impl Scores<'_> {
         for (unit, count) in pairs {
             sums[usize::from(self.groups[unit])] += count;
             for i in self.starts[unit] as usize..self.starts[unit + 1] as usize {
-                out[self.classes[i] as usize] += count * f64::from(self.differences[i]);
+                out[self.classes[i] as usize] += count * self.differences[i];
             }
         }
         for (base, &sum) in self.base.chunks(self.number).zip(sums.iter()).filter(|(_, sum)| **sum != 0.0) {

@@ -1,0 +1,113 @@
+"""Texts by the evidence of their words, each group of words discounted by an exponent of its own."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import native
+from likely.families.bag import Bag, BagDensity
+from likely.statistics import Array, Labels, Statistics
+from likely.text import WordStatistics
+
+LEAST_DOCUMENTS = 2.0
+"""Words of fewer documents say nothing."""
+
+
+def _none() -> Array:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Discounted(Bag):
+    """A column of texts as evidence of words: Σ exponent of the word's group × log (count + 1) × evidence.
+
+    Parameters
+    ----------
+    exponents
+        one for each group of words, for a class, and then for each group against it
+    power, usual
+        evidence is divided by the power of the length of a text, its number of different single words, over a usual one
+    prior
+        the exponent of p(class)
+    bias, labels
+        what is added to the scores of the classes of these labels
+    edges
+        of single words, and of longer units: where groups are cut by how much words tell of the class
+    """
+
+    exponents: Any = field(default_factory=_none)
+    power: float = 0.0
+    usual: float = 1.0
+    prior: float = 1.0
+    bias: Any = field(default_factory=_none)
+    labels: Any = field(default_factory=_none)
+    edges: Any = field(default_factory=lambda: (_none(), _none()))
+
+    name = "discounted words"
+
+    def solve(self, statistics: Statistics) -> BagDensity:
+        """Return the scores of every word and class."""
+        assert isinstance(statistics, WordStatistics)
+        kept = Evidence.of(statistics)
+        told, documents, evidence, against = native.word_evidence(kept.arrays, kept.weight)
+        groups = native.word_groups(kept.orders, documents, told, self.edges)
+        forward, backward = np.split(self.exponents, 2)
+        own = groups[kept.words.words]
+        exponents = np.where(evidence > 0, forward[own], backward[own])
+        differences = exponents * evidence - backward[own] * against[kept.words.codes]
+        shares = (kept.weight + 0.5) / (kept.weight + 0.5).sum()
+        constant = (self.prior - 1) * np.log(shares) + self._bias(statistics.labels["class"])
+        return BagDensity(
+            self.analyzer,
+            kept.words.terms,
+            kept.orders,
+            np.outer(backward, against),
+            groups,
+            kept.words.starts,
+            kept.words.codes,
+            differences,
+            None,
+            constant,
+            ("log", self.power, self.usual),
+            np.zeros(len(shares)),
+        )
+
+    def _bias(self, classes: Labels) -> Array:
+        """Return the bias of every class; that of a class of which nothing was known is 0."""
+        found = np.zeros(len(classes))
+        if len(self.labels):
+            places = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
+            known = self.labels[places] == classes
+            found[known] = self.bias[places[known]]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Words that have something to say, and what the core takes to find out what it is."""
+
+    words: WordStatistics
+    orders: NDArray[np.uint8]
+    scale: float
+    """the size of a usual text: shares times this are amounts"""
+
+    @classmethod
+    def of(cls, statistics: WordStatistics) -> "Evidence":
+        """Leave out the words of too few documents."""
+        kept = statistics.of_words(statistics.in_words("documents") >= LEAST_DOCUMENTS)
+        weight = statistics.sums["weight"].sum()
+        scale = float(np.exp(statistics.sums["log size"].sum() / weight)) if weight > 0 else 1.0
+        return cls(kept, native.term_orders(kept.buffers), scale)
+
+    @property
+    def weight(self) -> Array:
+        """The weight of the documents of every class."""
+        return self.words.sums["weight"]
+
+    @property
+    def arrays(self) -> Any:
+        """The words as the core takes them."""
+        sums = self.words.sums
+        return self.words.starts, self.words.codes, sums["share"] * self.scale, sums["documents"], self.orders
