@@ -88,14 +88,14 @@ class Folds(NamedTuple):
     """how many folds there are"""
 
     @classmethod
-    def dealt(cls, assignment: Assignment, number: int, generator: np.random.Generator) -> "Folds":
-        """Deal the rows of each class out to the folds, in random order.
+    def dealt(cls, assignment: Assignment, number: int) -> "Folds":
+        """Deal the rows of each class out to the folds, in the order in which they stand.
 
-        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 0, 1, 1], dtype=np.int32))
-        >>> Folds.dealt(rows, 2, np.random.default_rng(0)).places.tolist()
-        [0, 1, 1, 0, 1, 0]
+        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
+        >>> Folds.dealt(rows, 2).places.tolist()
+        [0, 1, 0, 1, 0, 1]
         """
-        return cls(assignment, deal(assignment.codes, number, generator), number)
+        return cls(assignment, deal(assignment.codes, number), number)
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
