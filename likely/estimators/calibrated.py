@@ -11,7 +11,7 @@ from likely.estimators.checks import check_classes
 from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, labelled_whole, sampled
+from likely.estimators.labelled import Labelled, sampled
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
 from likely.families import Gaussian, on_one_line, subtract_logs
@@ -124,16 +124,14 @@ class Classifier(NaiveBayes):
         return knowledge.with_selection(select(table, assignment, seed=self.random_state))
 
     def _collected(
-        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
+        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None, *, note: bool = True
     ) -> tuple[Knowledge, Table]:
         if known is None and self.calibrate:
-            seed = self.random_state
-            sample = sampled(schema, rows, y, sample_weight, SAMPLE, seed) if isinstance(y, str) else None
-            if sample is None:
-                whole = labelled_whole(schema, rows, y, sample_weight)
-                return self._begun(*whole), whole.table
-            known = self._begun_by(sample)
-        return super()._collected(schema, rows, y, sample_weight, known)
+            sample, whole = sampled(schema, rows, y, sample_weight, SAMPLE, self.random_state)
+            if whole:
+                return self._begun(*sample), sample.table
+            known, note = self._begun_by(sample), False
+        return super()._collected(schema, rows, y, sample_weight, known, note=note)
 
     def _begun_by(self, sample: Labelled) -> Knowledge:
         """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""

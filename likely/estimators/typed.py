@@ -171,11 +171,11 @@ class TableClassifier(GenerativeClassifier):
         return {name: str(getattr(family, "name", family)) for name, family in self.columns.items()}
 
     def _collected(
-        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
+        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None, *, note: bool = True
     ) -> tuple[Knowledge, Table]:
         """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch."""
         table = None
-        for table, assignment in labelled(schema, rows, y, sample_weight):
+        for table, assignment in labelled(schema, rows, y, sample_weight, note=note):
             if known is None:
                 known = self._begun(table, assignment)
             else:
