@@ -17,7 +17,7 @@ from likely.table import Table
 Keys = NDArray[np.uint64]
 
 # So many rows are hashed at a time, so that their cells are read while they are near.
-_TILE = 4096
+_TILE = 1 << 14
 # Multipliers of splitmix64, and of the golden ratio, by which it counts.
 _GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -51,7 +51,9 @@ class DistinctRows(NamedTuple):
         order = np.lexsort((-weights, assignment.codes[rows]))
         rows, weights = rows[order], weights[order]
         counts = None if (weights == 1).all() else weights
-        columns = tuple(column._replace(places=column.places[rows]).counted(counts) for column in placed)
+        if assignment.weights is not None:
+            placed = [column._replace(places=column.places[rows]) for column in placed]
+        columns = tuple(column.counted(None if assignment.weights is None else weights) for column in placed)
         return cls(table.taken(rows), assignment._replace(weights=None).taken(rows)._replace(weights=counts), columns)
 
     def some(self, most: int) -> "DistinctRows":
@@ -154,12 +156,16 @@ def _mixed(keys: Keys) -> Keys:
 
 
 def _cell_keys(cells: Array, names: Keys | None) -> Keys:
+    cells = cells + 0.0  # −0 is 0, and a column of a matrix lies together
     missing = np.isnan(cells)
+    holes = bool(missing.any())
     if names is None:
-        keys = (cells + 0.0).view(np.uint64)  # −0 is 0
+        keys = cells.view(np.uint64)
     else:
-        keys = np.append(names, np.uint64(0))[np.where(missing, len(names), cells).astype(np.intp)]
-    keys[missing] = _GOLDEN
+        places = (np.where(missing, len(names), cells) if holes else cells).astype(np.intp)
+        keys = np.append(names, _GOLDEN)[places]
+    if holes:
+        keys[missing] = _GOLDEN
     return keys
 
 
