@@ -5,7 +5,7 @@ The map looks at no label, so it may be fitted once, before rows are dealt out t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -236,9 +236,14 @@ def gaussian_quantiles(shares: Array) -> Array:
     >>> gaussian_quantiles(np.array([0.025, 0.5])).round(2)
     array([-1.96,  0.  ])
     """
+    return np.frombuffer(_quantiles(shares.tobytes()))
+
+
+@lru_cache(maxsize=8)  # columns without ties all have the same ranks
+def _quantiles(shares: bytes) -> bytes:
     from statistics import NormalDist
 
-    return np.array([*map(NormalDist().inv_cdf, shares.tolist())])
+    return np.array([*map(NormalDist().inv_cdf, np.frombuffer(shares).tolist())], dtype=np.float64).tobytes()
 
 
 def _category_feature(column: CountedColumn) -> CategoryFeature:
