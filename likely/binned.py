@@ -1,4 +1,4 @@
-"""Columns cut into levels: numbers into bins of equally many rows, categories as they are, and missing as a level."""
+"""Columns cut into levels: numbers into bins of equal weight, categories as they are, and missing as a level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
+from likely.columns import CategoryLevels, CountedColumn, check_width, column_values, level_codes, seen_levels
 from likely.statistics import Array, distinct
 from likely.stored import Arrays, rising_array, stored_value
 from likely.table import Table
@@ -28,13 +28,13 @@ class NumberBins:
         return len(self.edges) + 1 + self.missing
 
     @classmethod
-    def fitted(cls, cells: Array, bins: int = _BINS) -> "NumberBins":
-        """Cut a column into bins of equally many rows, between its distinct values.
+    def fitted(cls, column: CountedColumn, bins: int = _BINS) -> "NumberBins":
+        """Cut a column into bins of equal weight, between its distinct values.
 
-        A value that more rows have than a bin should hold is a bin of its own, and so is each of a few values.
+        A value of more weight than a bin should hold is a bin of its own, and so is each of a few values.
         """
-        values, counts = np.unique(cells[np.isfinite(cells)], return_counts=True)
-        missing = bool(np.isnan(cells).any())
+        finite = np.isfinite(column.values)
+        values, counts = column.values[finite], column.counts[finite]
         if len(values) <= bins:
             ends = np.arange(1, len(values))
         else:
@@ -48,7 +48,7 @@ class NumberBins:
             ends = ends[(ends > 0) & (ends < len(values))]
         low, high = values[ends - 1], values[ends]
         edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))
-        return cls(edges, missing)
+        return cls(edges, column.missing > 0)
 
     def codes(self, table: Table, j: int) -> NDArray[np.intp]:
         """Return every row's bin, −1 where the cell is missing and never was."""
@@ -85,8 +85,9 @@ class Bins:
 
     Examples
     --------
+    >>> from likely.columns import counted_columns
     >>> table = Table(np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]]), categories={1: np.array(["no", "yes"])})
-    >>> Bins.fitted(table).encoded(table).cells
+    >>> Bins.fitted(counted_columns(table)).encoded(table).cells
     array([[0., 1.],
            [1., 0.],
            [2., 0.]], dtype=float32)
@@ -95,16 +96,14 @@ class Bins:
     columns: tuple[ColumnBins, ...]
 
     @classmethod
-    def fitted(cls, table: Table, bins: int = _BINS) -> "Bins":
-        """Find bins and levels on some rows."""
-        columns: list[ColumnBins] = []
-        for j in range(table.columns.width):
-            cells = column_values(table, j)
-            if j in table.categories:
-                columns.append(CategoryBins(seen_levels(cells, table.categories[j])[0]))
-            else:
-                columns.append(NumberBins.fitted(cells, bins))
-        return cls(tuple(columns))
+    def fitted(cls, columns: Sequence[CountedColumn], bins: int = _BINS) -> "Bins":
+        """Find bins and levels by the values of some rows."""
+        return cls(
+            tuple(
+                CategoryBins(seen_levels(column)[0]) if column.of_categories else NumberBins.fitted(column, bins)
+                for column in columns
+            )
+        )
 
     @property
     def width(self) -> int:
@@ -130,7 +129,7 @@ class Bins:
         described: list[dict[str, Any]] = []
         for j, column in enumerate(self.columns):
             if isinstance(column, CategoryBins):
-                described.append({"levels": list(column.levels.names), "missing": column.levels.missing})
+                described.append(column.levels.described())
             else:
                 arrays[f"{name}.{j}.edges"] = column.edges
                 described.append({"missing": column.missing})

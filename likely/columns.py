@@ -1,12 +1,11 @@
-"""Single columns of a table, and the levels of a column of categories, known by their names."""
+"""Single columns of a table: their distinct values, and the levels of categories, known by their names."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.statistics import Array
+from likely.statistics import Array, distinct
 from likely.stored import stored_value
 from likely.table import Block, Table
 
@@ -28,6 +27,75 @@ class CategoryLevels(NamedTuple):
             raise ValueError(f"expected at most {MOST_LEVELS} levels, texts that differ from each other, got others")
         return cls(tuple(names), missing)
 
+    def described(self) -> dict[str, Any]:
+        """Return what ``from_description`` takes."""
+        return {"levels": list(self.names), "missing": self.missing}
+
+
+class CountedColumn(NamedTuple):
+    """The distinct values of a column, sorted, and the weight of the rows that have each: all that encodings look at.
+
+    Of categories the values are their names, as text.
+    """
+
+    values: NDArray[Any]
+    counts: Array
+    missing: float
+    """the weight of the rows whose cell is missing"""
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.counts.sum()) + self.missing
+
+    @property
+    def of_categories(self) -> bool:
+        """Whether the values are names."""
+        return bool(self.values.dtype == object)
+
+
+class PlacedColumn(NamedTuple):
+    """The distinct values of a column, sorted, and every cell's place among them; −1 where it is missing."""
+
+    values: NDArray[Any]
+    places: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, table: Table, j: int) -> "PlacedColumn":
+        """Find the values of a column.
+
+        >>> table = Table(np.array([[1.0], [0.0], [np.nan]]), categories={0: np.array(["yes", "no"])})
+        >>> PlacedColumn.of(table, 0)
+        PlacedColumn(values=array(['no', 'yes'], dtype=object), places=array([ 0,  1, -1]))
+        """
+        cells = column_values(table, j)
+        missing = np.isnan(cells)
+        holes = bool(missing.any())
+        if j not in table.categories:
+            values = distinct(cells[~missing] if holes else cells)
+            places = np.searchsorted(values, cells)
+            places[missing] = -1
+            return cls(values, places)
+        texts = [str(name) for name in table.categories[j].tolist()]
+        codes = np.full(len(cells), len(texts), dtype=np.intp)
+        np.copyto(codes, cells, where=~missing, casting="unsafe")
+        seen = np.flatnonzero(np.bincount(codes, minlength=len(texts) + 1)[:-1]).tolist()
+        names = sorted({texts[code] for code in seen})
+        place = {name: i for i, name in enumerate(names)}
+        found = np.full(len(texts) + 1, -1, dtype=np.intp)
+        found[seen] = [place[texts[code]] for code in seen]
+        return cls(np.array(names, dtype=object), found[codes])
+
+    def counted(self, weights: Array | None = None) -> CountedColumn:
+        """Return how much weight every value has; without weights, how many rows."""
+        counts = np.bincount(self.places + 1, weights, len(self.values) + 1).astype(np.float64)
+        return CountedColumn(self.values, counts[1:], float(counts[0]))
+
+
+def counted_columns(table: Table, weights: Array | None = None) -> tuple[CountedColumn, ...]:
+    """Count the values of every column."""
+    return tuple(PlacedColumn.of(table, j).counted(weights) for j in range(table.columns.width))
+
 
 def check_width(table: Table, width: int) -> None:
     """Raise unless the table has as many columns as the one that was fitted on."""
@@ -45,19 +113,15 @@ def column_values(table: Table, j: int, *, numbers: bool = False) -> Array:
     return cells
 
 
-def seen_levels(cells: Array, names: Sequence[Any] | NDArray[Any]) -> tuple[CategoryLevels, Array]:
-    """Return the most frequent levels of a column, and how many rows have each; missing cells are one if there are any.
+def seen_levels(column: CountedColumn) -> tuple[CategoryLevels, Array]:
+    """Return the most frequent levels of a column, and the weight of each; missing cells are one if there are any.
 
-    >>> seen_levels(np.array([0.0, 1.0, 1.0, np.nan]), ["no", "yes"])
+    >>> seen_levels(CountedColumn(np.array(["no", "yes"], dtype=object), np.array([1.0, 2.0]), 1.0))
     (CategoryLevels(names=('yes', 'no'), missing=True), array([2., 1., 1.]))
     """
-    there = cells[~np.isnan(cells)].astype(np.intp)
-    counts = np.bincount(there, minlength=len(names))
-    texts = [str(name) for name in np.asarray(names).tolist()]
-    kept = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-counts[code], texts[code]))[:MOST_LEVELS]
-    missing = len(cells) - len(there)
-    levels = CategoryLevels(tuple(texts[code] for code in kept), missing > 0)
-    return levels, np.array([*counts[kept], *([missing] if missing else [])], dtype=np.float64)
+    kept = np.argsort(-column.counts, kind="stable")[:MOST_LEVELS]  # of equally many, the first by name
+    levels = CategoryLevels(tuple(column.values[kept].tolist()), column.missing > 0)
+    return levels, np.append(column.counts[kept], [column.missing] if column.missing else [])
 
 
 def level_codes(table: Table, j: int, levels: CategoryLevels) -> NDArray[np.intp]:

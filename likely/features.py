@@ -5,14 +5,14 @@ The map looks at no label, so it may be fitted once, before rows are dealt out t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.columns import CategoryLevels, check_width, column_values, level_codes, seen_levels
+from likely.columns import CategoryLevels, CountedColumn, check_width, column_values, level_codes, seen_levels
 from likely.statistics import Array, distinct
 from likely.stored import Arrays, rising_array, stored_array, stored_share
 from likely.table import Table
@@ -47,12 +47,11 @@ class NumberFeature:
         return int(len(self.knots) > 0) + int(self.absent > 0)
 
     @classmethod
-    def fitted(cls, cells: Array) -> "NumberFeature":
+    def fitted(cls, column: CountedColumn) -> "NumberFeature":
         """Fit the curve on a column."""
-        there = cells[np.isfinite(cells)]
-        missing = float(np.isnan(cells).mean()) if len(cells) else 0.0
-        knots, heights = _rank_curve(there)
-        return cls(knots, heights, missing if missing < 1 else 0.0)
+        finite = np.isfinite(column.values)
+        knots, heights = _rank_curve(column.values[finite], column.counts[finite])
+        return cls(knots, heights, column.missing / column.total if column.counts.any() else 0.0)
 
     def fill(self, cells: Array, out: Array) -> None:
         """Write the features of a column's cells."""
@@ -115,8 +114,9 @@ class Features:
 
     Examples
     --------
+    >>> from likely.columns import counted_columns
     >>> table = Table(np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]]), categories={1: np.array(["no", "yes"])})
-    >>> features = Features.fitted(table)
+    >>> features = Features.fitted(counted_columns(table))
     >>> features.matrix(table).round(2)
     array([[-1.  , -0.71, -1.41],
            [ 1.  , -0.71,  0.71],
@@ -126,19 +126,13 @@ class Features:
     columns: tuple[Feature, ...]
 
     @classmethod
-    def fitted(cls, table: Table, widest: int = _WIDEST) -> "Features":
-        """Fit the map on some rows: their ranks, and their most frequent levels.
+    def fitted(cls, columns: Sequence[CountedColumn], widest: int = _WIDEST) -> "Features":
+        """Fit the map by the values of some rows: their ranks, and their most frequent levels.
 
         ``widest`` is how many features there may be, as far as leaving out the rarest levels can help.
         """
-        columns: list[Feature] = []
-        for j in range(table.columns.width):
-            cells = column_values(table, j)
-            if j in table.categories:
-                columns.append(_category_feature(cells, table.categories[j]))
-            else:
-                columns.append(NumberFeature.fitted(cells))
-        return cls(_at_most(columns, widest))
+        made = [_category_feature(c) if c.of_categories else NumberFeature.fitted(c) for c in columns]
+        return cls(_at_most(made, widest))
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
@@ -189,7 +183,7 @@ class Features:
         for j, column in enumerate(self.columns):
             if isinstance(column, CategoryFeature):
                 arrays[f"{name}.{j}.shares"] = column.shares
-                described.append({"levels": list(column.levels.names), "missing": column.levels.missing})
+                described.append(column.levels.described())
             else:
                 arrays[f"{name}.{j}.knots"], arrays[f"{name}.{j}.heights"] = column.knots, column.heights
                 described.append({"absent": column.absent})
@@ -219,16 +213,15 @@ def _standardised(share: float) -> tuple[float, float]:
     return -share / deviation, (1 - share) / deviation
 
 
-def _rank_curve(cells: Array) -> tuple[Array, Array]:
+def _rank_curve(values: Array, counts: Array) -> tuple[Array, Array]:
     """Return knots and heights: the Gaussian quantile of the middle rank of every value, standardised."""
-    values, counts = np.unique(cells, return_counts=True)
     if len(values) < 2:
         return np.empty(0), np.empty(0)
     last = np.cumsum(counts)
     ranks = np.clip((last - 0.5 * counts) / last[-1], _TAIL, 1 - _TAIL)
     if len(values) > _KNOTS:
-        wanted = np.linspace(0, last[-1] - 1, _KNOTS).astype(np.int64)
-        kept = distinct(np.searchsorted(last, wanted, side="right"))
+        wanted = np.linspace(0, last[-1], _KNOTS)
+        kept = distinct(np.minimum(np.searchsorted(last, wanted, side="right"), len(values) - 1))
         counts = np.diff(last[kept], prepend=0)
         values, ranks = values[kept], ranks[kept]
     heights = gaussian_quantiles(ranks)
@@ -243,17 +236,22 @@ def gaussian_quantiles(shares: Array) -> Array:
     >>> gaussian_quantiles(np.array([0.025, 0.5])).round(2)
     array([-1.96,  0.  ])
     """
+    return np.frombuffer(_quantiles(shares.tobytes()))
+
+
+@lru_cache(maxsize=8)  # columns without ties all have the same ranks
+def _quantiles(shares: bytes) -> bytes:
     from statistics import NormalDist
 
-    return np.array([*map(NormalDist().inv_cdf, shares.tolist())])
+    return np.array([*map(NormalDist().inv_cdf, np.frombuffer(shares).tolist())], dtype=np.float64).tobytes()
 
 
-def _category_feature(cells: Array, names: NDArray[Any]) -> CategoryFeature:
-    levels, counts = seen_levels(cells, names)
-    return CategoryFeature(levels, counts / max(len(cells), 1))
+def _category_feature(column: CountedColumn) -> CategoryFeature:
+    levels, counts = seen_levels(column)
+    return CategoryFeature(levels, counts / column.total)
 
 
-def _at_most(columns: list[Feature], widest: int) -> tuple[Feature, ...]:
+def _at_most(columns: Sequence[Feature], widest: int) -> tuple[Feature, ...]:
     """Leave out the rarest levels until there are few enough features, or no levels left."""
     excess = sum(column.width for column in columns) - widest
     if excess <= 0:

@@ -47,16 +47,14 @@ def _collect(table: Table, assignment: Assignment, part: Part) -> Statistics:
     )
 
 
-def deal(codes: NDArray[Any], folds: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def deal(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
     """Return a fold for each row: the rows of each class are dealt in turn, so that every fold has its share.
 
-    >>> deal(np.array([0, 0, 1, 1]), 2, np.random.default_rng(0)).tolist()
-    [0, 1, 0, 1]
+    >>> deal(np.array([0, 1, 0, 1, 1]), 2).tolist()
+    [0, 0, 1, 1, 0]
     """
-    order = generator.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
     places = np.empty(len(codes), dtype=np.int64)
-    places[order] = np.arange(len(codes)) % folds
+    places[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % folds
     return places
 
 

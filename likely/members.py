@@ -88,14 +88,14 @@ class Folds(NamedTuple):
     """how many folds there are"""
 
     @classmethod
-    def dealt(cls, assignment: Assignment, number: int, generator: np.random.Generator) -> "Folds":
-        """Deal the rows of each class out to the folds, in random order.
+    def dealt(cls, assignment: Assignment, number: int) -> "Folds":
+        """Deal the rows of each class out to the folds, in the order in which they stand.
 
-        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 0, 1, 1], dtype=np.int32))
-        >>> Folds.dealt(rows, 2, np.random.default_rng(0)).places.tolist()
-        [0, 1, 1, 0, 1, 0]
+        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
+        >>> Folds.dealt(rows, 2).places.tolist()
+        [0, 1, 0, 1, 0, 1]
         """
-        return cls(assignment, deal(assignment.codes, number, generator), number)
+        return cls(assignment, deal(assignment.codes, number), number)
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
@@ -144,9 +144,12 @@ def log_posteriors(density: Density, encoded: Table, log_shares: Array) -> Array
 
 def choose_levels(encoded: Table, folds: Folds) -> Chosen:
     """Score naive Bayes of levels out of fold: there is nothing to choose."""
-    family = LeaveOneOut()
-    parts = folds.collected(encoded, family)
-    total = sum_of(parts)
+    parts = folds.collected(encoded, LeaveOneOut())
+    return _scored(LeaveOneOut(), encoded, folds, parts, sum_of(parts))
+
+
+def _scored(family: Family, encoded: Table, folds: Folds, parts: tuple[Statistics, ...], total: Statistics) -> Chosen:
+    """Score every row by the statistics of the other folds."""
     out = np.empty((encoded.rows, len(folds.assignment.classes)))
     for rows, others, log_shares in folds.splits(parts, total, folds.number):
         out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
@@ -167,9 +170,7 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     step = max(len(cells) // _COMPARED, 1)
     few = int(np.clip(_ROTATIONS // (k * d**3), 1, folds.number))
 
-    def scored(
-        diagonals: tuple[float, ...], strengths: tuple[float, ...], step: int, number: int
-    ) -> dict[_Pair, Array]:
+    def compared(diagonals: tuple[float, ...], strengths: tuple[float, ...], number: int) -> dict[_Pair, Array]:
         """Return the log posteriors under each pair; NaN in rows that were left out."""
         found = {(g, v): np.full((len(cells), k), np.nan) for g in diagonals for v in strengths}
         for rows, others, log_shares in folds.splits(parts, total, number):
@@ -178,12 +179,12 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
                 found[g, v][some] = _normalised(scores + log_shares, log_shares)
         return found
 
-    found = scored(DIAGONALS, (np.inf,), step, folds.number)
+    found = compared(DIAGONALS, (np.inf,), folds.number)
     linear = _best(found, folds.assignment)
-    found = {linear: found[linear], **scored(linear[:1], STRENGTHS, step, few)}
+    found = {linear: found[linear], **compared(linear[:1], STRENGTHS, few)}
     best = _best(found, folds.assignment)
     if np.isnan(found[best][:, 0]).any():
-        found = scored(best[:1], best[1:], 1, folds.number)
+        return _scored(Regularised(*best), encoded, folds, parts, total)
     return Chosen(Regularised(*best), total, found[best])
 
 

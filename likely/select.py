@@ -1,6 +1,6 @@
 """Choosing a classifier from the rows themselves: members scored out of fold, weighed and calibrated together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from likely.binned import Bins
 from likely.calibration import Calibration
+from likely.columns import CountedColumn
+from likely.distinct import DistinctRows, drawn_rows, in_parts
 from likely.families import Density
 from likely.features import Features
 from likely.learn import collect
@@ -32,7 +34,7 @@ _FOLDS = 5
 # With few rows more folds are affordable, and what is fitted without one is more like what is fitted on all.
 _FEW_ROWS, _MORE_FOLDS = 1000, 10
 SAMPLE = 50_000
-"""The most rows that a choice is made on."""
+"""The most rows that a choice is made on, equal ones counted once."""
 _MOST_CELLS = 30_000_000  # and encoded cells
 # Matrices with more columns than this are multiplied by several threads.
 _WORTH_THREADS = 300
@@ -109,23 +111,6 @@ class Selection:
         """Collect the statistics of more rows, to be added or subtracted."""
         return collect(table, assignment, tuple(member.part for member in self.members))
 
-    def learned(self, table: Table, assignment: Assignment) -> Self:
-        """Return the selection with more rows."""
-        return replace(self, statistics=self.statistics + self.collect(table, assignment))
-
-    def forgotten(self, table: Table, assignment: Assignment) -> Self:
-        """Return the selection without some of its rows."""
-        return replace(self, statistics=self.statistics - self.collect(table, assignment))
-
-    def merged(self, other: Self) -> Self:
-        """Return the selection with the rows of another that has the same members."""
-        if not same_members(self, other):
-            raise ValueError(
-                "expected models that encode their columns in the same way, got two that were chosen on different "
-                "rows: fit one of them, and let copies of it learn the other rows"
-            )
-        return replace(self, statistics=self.statistics + other.statistics)
-
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return all but the statistics as JSON, and put arrays among ``arrays`` under names that begin with ``name``.
 
@@ -174,7 +159,9 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     """Choose and fit a classifier on rows whose classes are known.
 
     Columns become features of a regularised discriminant, and levels of naive Bayes. Each is scored on folds that it
-    was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities.
+    was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities. Equal rows
+    are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
+    content and the seed: neither the order of rows nor how often each is written matters.
 
     >>> generator = np.random.default_rng(0)
     >>> X = generator.standard_normal((200, 2))
@@ -187,16 +174,15 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
     """
     if table.rows == 0:
         raise ValueError("expected at least one row to learn from, got none")
-    generator = np.random.default_rng(seed)
-    if assignment.weights is not None and not assignment.weights.all():
-        counted = assignment.weights > 0
-        table, assignment = table.taken(counted), assignment.taken(counted)
-    sample, known = _sampled(table, assignment, SAMPLE, generator)
-    candidates = _candidates(sample, len(assignment.classes))
+    drawn = drawn_rows(table, assignment, SAMPLE, seed) if table.rows > SAMPLE else (table, assignment)
+    rows = DistinctRows.of(*drawn, seed)
+    candidates = _candidates(rows.columns, len(assignment.classes))
     widest = max(encoding.width for encoding, _ in candidates)
-    sample, known = _sampled(sample, known, max(_MOST_CELLS // widest, _FEW_ROWS), generator)
+    some = rows.some(max(_MOST_CELLS // widest, _FEW_ROWS))
+    number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
+    sample, known = in_parts(some.table, some.assignment, number)
     with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
-        folds = Folds.dealt(known, _MORE_FOLDS if sample.rows < _FEW_ROWS else _FOLDS, generator)
+        folds = Folds.dealt(known, number)
         members, blocks, scores = [], [], []
         for encoding, choose in candidates:
             chosen = choose(encoding.encoded(sample), folds)
@@ -206,7 +192,7 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
         calibration = Calibration.fitted(scores, known.codes, known.weights)
     statistics = JointStatistics(class_weights(known), tuple(blocks))
     selection = Selection(tuple(members), statistics, calibration, assignment.classes)
-    if sample is not table:
+    if table.rows > SAMPLE or some is not rows:
         selection = replace(selection, statistics=selection.collect(table, assignment))
     return selection
 
@@ -240,24 +226,14 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-def _candidates(table: Table, classes: int) -> list[tuple[Features | Bins, Chooser]]:
+def _candidates(columns: Sequence[CountedColumn], classes: int) -> list[tuple[Features | Bins, Chooser]]:
     """Return the encodings, and how to choose a family for each."""
-    candidates: list[tuple[Features | Bins, Chooser]] = [(Bins.fitted(table), choose_levels)]
+    candidates: list[tuple[Features | Bins, Chooser]] = [(Bins.fitted(columns), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    features = Features.fitted(table, min(widest, _MOST_LEVELS))
+    features = Features.fitted(columns, min(widest, _MOST_LEVELS))
     if 0 < features.width <= widest:
         candidates.insert(0, (features, choose_discriminant))
     return candidates
-
-
-def _sampled(
-    table: Table, assignment: Assignment, most: int, generator: np.random.Generator
-) -> tuple[Table, Assignment]:
-    """Return at most so many of the rows."""
-    if table.rows <= most:
-        return table, assignment
-    rows = np.sort(generator.choice(table.rows, most, replace=False))
-    return table.taken(rows), assignment.taken(rows)
 
 
 def same_members(one: Selection, two: Selection) -> bool:

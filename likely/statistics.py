@@ -161,7 +161,7 @@ class Statistics:
         return replace(whole, sums=sums, origin=origin)
 
     def _combined(self, other: "Statistics", sign: float) -> "Statistics":
-        labels = {axis: union_of_labels(self.labels[axis], other.labels[axis]) for axis in self.labels}
+        labels = {axis: union(self.labels[axis], other.labels[axis]) for axis in self.labels}
         one, two = self.aligned(labels), other.aligned(labels)
         if one.origin is None or two.origin is None:
             return replace(one, sums={name: array + sign * two.sums[name] for name, array in one.sums.items()})
@@ -211,8 +211,8 @@ class JointStatistics:
 
     def with_classes(self, labels: Labels) -> Self:
         """Return these statistics with more classes, of which nothing was seen if they are new."""
-        union = union_of_labels(self.classes, labels)
-        weights, *blocks = (part.aligned({**part.labels, "class": union}) for part in (self.weights, *self.blocks))
+        classes = union(self.classes, labels)
+        weights, *blocks = (part.aligned({**part.labels, "class": classes}) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
     def of_classes(self, places: slice, labels: Labels) -> Self:
@@ -321,8 +321,8 @@ def _same(one: Labels, two: Labels) -> bool:
     return one is two or np.array_equal(one, two)
 
 
-def union_of_labels(one: Labels, two: Labels) -> Labels:
-    """Return the distinct labels of both, sorted."""
+def union(one: Labels, two: Labels) -> Labels:
+    """Return the labels of both, sorted, or raise if they are not of one kind."""
     if _same(one, two):
         return one
     if len(one) == 0 or len(two) == 0:

@@ -113,10 +113,15 @@ class Table:
     def taken(self, rows: NDArray[Any]) -> Self:
         """Return a copy of some of the rows; ``rows``: numbers, or one boolean for each."""
         cells = self.cells.taken(rows) if isinstance(self.cells, SparseRows) else self.cells[rows]
-        numbers = np.asarray(self._numbers, dtype=np.int64)[rows]
+        numbers = self.row_numbers[rows]
         places = np.flatnonzero(rows) if rows.dtype == bool else rows
         strings = {j: texts.take(places) for j, texts in self.strings.items()}
         return replace(self, cells=cells, numbers=numbers, strings=strings)
+
+    @property
+    def row_numbers(self) -> NDArray[np.int64]:
+        """The number of each row in the table that it came from."""
+        return np.asarray(self._numbers, dtype=np.int64)
 
     @property
     def _numbers(self) -> Sequence[int] | NDArray[np.int64]:

@@ -43,9 +43,6 @@ def test_check_estimator(estimator):
     if estimator.get_params().get("shrinkage") == "ledoit-wolf":
         # scikit-learn has one tag for missing cells in fit and in predict; this shrinkage takes them in predict only.
         refused = {"check_estimators_pickle": "fits rows with NaN, whose fourth moments are not known"}
-    if estimator.get_params().get("calibrate"):
-        # As of scikit-learn's own estimators that choose by folds: a row twice may be dealt into two of them.
-        refused = {"check_sample_weight_equivalence_on_dense_data": "rows are dealt into folds"}
     results = check_estimator(estimator, expected_failed_checks=refused, on_fail=None, on_skip=None)
     assert len(results) > 40
     assert {result["check_name"] for result in results if result["status"] == "xfail"} == refused.keys()

@@ -1,5 +1,6 @@
 """The classifier for tables: families by the kinds of columns, and calibrated probabilities by default."""
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -8,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.checks import check_classes
-from likely.estimators.evaluation import Evaluation, dealt
-from likely.estimators.explanation import Explanation
+from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
-from likely.estimators.questions import row_by_row
 from likely.estimators.saved import Saved
-from likely.families import Gaussian, on_one_line, subtract_logs
+from likely.families import Gaussian, on_one_line
 from likely.joint import Part
 from likely.select import Selection, same_members, select
-from likely.statistics import Array, Assignment, JointStatistics, Labels
+from likely.statistics import Assignment, JointStatistics
 from likely.table import SparseRows, Table
 
 
@@ -193,60 +192,15 @@ class Classifier(NaiveBayes):
             model._replace(saved.knowledge.with_selection(_read_selection(chosen, saved)))
         return model
 
-    def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
-        places = dealt(assignment.codes, folds, random_state)
-        probabilities = np.empty((table.rows, len(assignment.classes)))
-        for fold in range(folds):
-            held = places == fold
-            knowledge = self._begun(table.taken(~held), assignment.taken(~held))
-            probabilities[held] = np.exp(_log_posterior(knowledge, table.taken(held)))
-        weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
-        return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
-
-    @row_by_row
-    def predict(self, X: Any) -> Labels:
-        """Return the likeliest class of each row."""
-        known = self._known()
-        labels: Labels = self.classes_[_log_posterior(known, self._read_next(X)).argmax(axis=1)]
-        return labels
-
-    @row_by_row
-    def predict_proba(self, X: Any, of: Any = None) -> Array:
-        """Return p(y | x), rows × classes; or that of another column, as ``NaiveBayes`` does."""
-        if of is not None:
-            return super().predict_proba(X, of)
-        return np.exp(self.predict_log_proba(X))
-
-    @row_by_row
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return log p(y | x), rows × classes."""
-        known = self._known()
-        return _log_posterior(known, self._read_next(X))
-
-    @row_by_row
-    def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class if there are two, else log p(y | x), rows × classes."""
-        scores = self.predict_log_proba(X)
-        return subtract_logs(scores[:, 1], scores[:, 0]) if scores.shape[1] == 2 else scores
-
-    def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
-        """Say what each cell contributes to the log-odds of ``label`` against ``against``.
-
-        By default the likeliest class of each row against the next one. Cells add up to the calibrated log-odds; where
-        few rows were learned, all are scaled down, as no probability is surer than they allow.
-        """
-        known = self._known()
-        if known.selection is None:
-            return super().explain(X, label, against)
-        table = self._read_next(X)
-        scores = _log_posterior(known, table)
-        one, other = self._pair(scores, label, against)
-        base, cells = known.selection.log_odds(table, one, other)
-        shift = _prior_shift(known)
-        base = base + subtract_logs(shift[one], shift[other])
-        rows = np.arange(table.rows)
-        base, cells = _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
-        return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
+    def _without_each_fold(
+        self, table: Table, assignment: Assignment, places: NDArray[np.int64]
+    ) -> Iterator[Knowledge]:
+        if not self.calibrate:
+            yield from super()._without_each_fold(table, assignment, places)
+            return
+        for fold in range(int(places.max()) + 1):
+            others = places != fold
+            yield self._begun(table.taken(others), assignment.taken(others))
 
     def _more_lines(self) -> list[str]:
         selection = self._known().selection
@@ -262,35 +216,6 @@ class Classifier(NaiveBayes):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.sparse and not self.calibrate
         return tags
-
-
-def _scaled(base: Array, cells: Array, total: Array) -> tuple[Array, Array]:
-    """Return shares of log-odds in the same proportions that add up to the given total."""
-    found = base + cells.sum(axis=1)
-    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
-    factor = np.where(same, total / np.where(same, found, 1.0), 1.0)
-    cells = cells * factor[:, None]
-    return total - cells.sum(axis=1), cells
-
-
-def _log_posterior(known: Knowledge, table: Table) -> Array:
-    if known.selection is None:
-        return known.joint.posterior(table, log=True)
-    scores = known.selection.log_posterior(table)
-    shift = _prior_shift(known)
-    if shift.any():
-        scores = scores + shift
-        top = scores.max(axis=1, keepdims=True)
-        scores -= top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
-    return scores
-
-
-def _prior_shift(known: Knowledge) -> NDArray[np.float64]:
-    """Return by how much given class weights move every class from its share of the rows, in logarithms."""
-    if known.given_weights is None or known.selection is None:
-        return np.zeros(len(known.statistics.classes))
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(known.given_weights) - np.log(known.selection.shares))
 
 
 def _read_selection(chosen: Any, saved: Saved) -> Selection:

@@ -2,10 +2,12 @@
 
 import os
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely import files
 from likely.estimators.evaluation import Evaluation, dealt
@@ -201,15 +203,21 @@ class GenerativeClassifier(Questions):
         return self._evaluated(table, read_assignment(y, sample_weight, table.rows), folds, random_state)
 
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
-        parts = self._parts(table, assignment)
         places = dealt(assignment.codes, folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))
-        for fold, statistics in enumerate(training_folds(table, assignment, places, parts)):
-            rows = places == fold
-            joint = Knowledge(parts, statistics, table.columns, self._given_priors()).joint
-            probabilities[rows] = joint.posterior(table.taken(rows))
+        for fold, knowledge in enumerate(self._without_each_fold(table, assignment, places)):
+            held = places == fold
+            probabilities[held] = knowledge.posterior(table.taken(held))
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
         return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
+
+    def _without_each_fold(
+        self, table: Table, assignment: Assignment, places: NDArray[np.int64]
+    ) -> Iterator[Knowledge]:
+        """Return for each fold what is learned from the others."""
+        parts = self._parts(table, assignment)
+        for statistics in training_folds(table, assignment, places, parts):
+            yield Knowledge(parts, statistics, table.columns, self._given_priors())
 
 
 def _read_classes(classes: Any) -> Labels:

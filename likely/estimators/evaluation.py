@@ -115,9 +115,12 @@ class Evaluation:
 
 
 def dealt(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64]:
-    """Return a fold for each row, or raise if there cannot be so many."""
+    """Return a fold for each row, dealt in random order, or raise if there cannot be so many."""
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
         raise ValueError(f"expected 2 folds or more, got {folds!r}")
     if len(codes) < folds:
         raise ValueError(f"expected at least as many rows as folds, {folds}, got {len(codes)}: use fewer folds")
-    return deal(codes, folds, np.random.default_rng(random_state))
+    order = np.random.default_rng(random_state).permutation(len(codes))
+    places = np.empty(len(codes), dtype=np.int64)
+    places[order] = deal(codes[order], folds)
+    return places

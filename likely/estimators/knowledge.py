@@ -6,17 +6,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from likely.joint import Joint, Part
+from likely.families import subtract_logs
+from likely.joint import Joint, LogOdds, Part
 from likely.select import Selection
 from likely.statistics import Array, JointStatistics, Labels
-from likely.table import Columns
+from likely.table import Columns, Table
 
 ALIKE = "alike"
 
 
 class Knowledge:
-    """What a classifier has learned: its parts, the statistics, and the joint that they solve to."""
+    """What a classifier has learned: its parts, the statistics, and the joint that they solve to.
+
+    Classes are compared by the members of a selection, if there is one, and otherwise by the joint.
+    """
 
     def __init__(
         self,
@@ -52,6 +57,48 @@ class Knowledge:
         """The members that compare classes, if there are any, with the statistics of all rows."""
         return None if self._selection is None else replace(self._selection, statistics=self._of(encoded=True))
 
+    def posterior(self, table: Table, *, log: bool = False) -> Array:
+        """Return p(y | x) for every row and class, or its logarithm."""
+        if self.selection is None:
+            return self.joint.posterior(table, log=log)
+        found = self._calibrated(self.selection, table)
+        return found if log else np.exp(found)
+
+    def likeliest(self, table: Table) -> NDArray[np.int64]:
+        """Return the place of the likeliest class of every row."""
+        if self.selection is None:
+            return self.joint.likeliest(table)
+        return np.asarray(self._calibrated(self.selection, table).argmax(axis=1))
+
+    def scores(self, table: Table) -> Array:
+        """Return scores of every row and class, whose differences are log-odds: log p(x, y), or log p(y | x)."""
+        return self.joint.log_joint(table) if self.selection is None else self._calibrated(self.selection, table)
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
+        """Return what every cell says for class ``one`` of its row against class ``other``."""
+        if self.selection is None:
+            return self.joint.log_odds(table, one, other)
+        scores, rows = self._calibrated(self.selection, table), np.arange(table.rows)
+        base, cells = self.selection.log_odds(table, one, other)
+        base = base + subtract_logs(self._prior_shift[one], self._prior_shift[other])
+        return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
+
+    def _calibrated(self, selection: Selection, table: Table) -> Array:
+        scores = selection.log_posterior(table)
+        if self._prior_shift.any():
+            scores = scores + self._prior_shift
+            top = scores.max(axis=1, keepdims=True)
+            scores -= top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        return scores
+
+    @cached_property
+    def _prior_shift(self) -> Array:
+        """By how much given class weights move every class from its share of the rows, in logarithms."""
+        if self.given_weights is None or self.selection is None:
+            return np.zeros(len(self.statistics.classes))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.given_weights) - np.log(self.selection.shares))
+
     def _of(self, *, encoded: bool) -> JointStatistics:
         blocks = zip(self.parts, self.statistics.blocks, strict=True)
         chosen = tuple(block for part, block in blocks if (part.encoding is not None) == encoded)
@@ -66,6 +113,15 @@ class Knowledge:
         members = tuple(member.part for member in selection.members)
         joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *selection.statistics.blocks))
         return Knowledge((*self.parts, *members), joined, self.columns, self.priors, selection)
+
+
+def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:
+    """Return shares of log-odds in the same proportions that add up to the given total."""
+    found = base + cells.sum(axis=1)
+    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
+    factor = np.where(same, total / np.where(same, found, 1.0), 1.0)
+    cells = cells * factor[:, None]
+    return LogOdds(total - cells.sum(axis=1), cells)
 
 
 def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:

@@ -2,14 +2,17 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.distinct import drawn_rows
 from likely.reading import Rows
 from likely.schema import Schema, read_target
-from likely.statistics import Array, Assignment, Labels
+from likely.statistics import Array, Assignment, Labels, distinct, union
 from likely.table import Table, read_assignment, read_labels, read_weights
 from likely.telling import tell
 
@@ -49,32 +52,17 @@ def together(rows: Rows) -> Any:
     return pa.Table.from_batches(batches, batches[0].schema if batches else rows.schema).combine_chunks()
 
 
-def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any) -> Iterator[Labelled]:
+def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True) -> Iterator[Labelled]:
     """Return the rows that have a label, batch by batch. All must be taken: at the end it is checked how many came.
 
-    ``y`` is a label for each row, or the name of the column that holds it.
+    ``y`` is a label for each row, or the name of the column that holds it. ``note``: whether to warn of holes in it.
     """
-    yield from _labelled(schema, rows.batches(), y, sample_weight)
-
-
-def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any, places: Any = None) -> Labelled:
-    """Return all rows that have a label at once; ``places``: where they were in a larger table, for messages."""
-    found = list(_labelled(schema, iter([together(rows)]), y, sample_weight, places))
-    if not found or found[0].table.rows == 0:
-        raise ValueError("expected rows with a label, got none")
-    return found[0]
-
-
-def _labelled(
-    schema: Schema, batches: Iterator[Any], y: Any, sample_weight: Any, places: Any = None
-) -> Iterator[Labelled]:
     given = None if isinstance(y, str) else _labels(y, sample_weight)
     weights = _weights(sample_weight) if given is None else None
     first = dropped = 0
-    for batch in batches:
+    for batch in rows.batches():
         part = slice(first, first + batch.num_rows)
-        numbers = range(first, first + batch.num_rows) if places is None else places[part]
-        table = schema.table(batch, numbers=numbers, note=first == 0)
+        table = schema.table(batch, numbers=range(first, first + batch.num_rows), note=note and first == 0)
         first += batch.num_rows
         if given is not None:
             _check_length("label", len(given.codes), first, last=False)
@@ -93,44 +81,76 @@ def _labelled(
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
-    if 0 < dropped < first:
+    if note and 0 < dropped < first:
         tell(f"{dropped:,} rows without a label in {y!r} are left out")
 
 
-def sampled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: int) -> Labelled | None:
-    """Return rows from all over a table that has more than so many with a label and a weight; None if it has not."""
+def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any) -> Labelled:
+    """Return all rows that have a label at once."""
+    return _stacked(list(labelled(schema, rows, y, sample_weight)))
+
+
+class Sampled(NamedTuple):
+    """Rows to choose by, and whether they are all that there are."""
+
+    rows: Labelled
+    whole: bool
+
+
+def sampled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: Any) -> Sampled:
+    """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them."""
+    held: list[Labelled] = []
+    count, whole = 0, True
+    for part in labelled(schema, rows, y, sample_weight):
+        held.append(part)
+        count += part.table.rows
+        if count > 2 * most:
+            held = [Labelled(*drawn_rows(*_stacked(held), most, seed))]
+            count, whole = held[0].table.rows, False
+    found = _stacked(held)
+    if whole and count <= most:
+        return Sampled(found, True)
+    return Sampled(Labelled(*drawn_rows(*found, most, seed)), False)
+
+
+def _stacked(parts: list[Labelled]) -> Labelled:
+    """Return rows as one table, in which every category and every class has one number."""
+    if sum(part.table.rows for part in parts) == 0:
+        raise ValueError("expected rows with a label, got none")
+    if len(parts) == 1:
+        return parts[0]
+    tables, assignments = zip(*parts, strict=True)
+    names = {
+        j: distinct(np.concatenate([table.categories[j] for table in tables if j in table.categories]))
+        for j in sorted({j for table in tables for j in table.categories})
+    }
+    cells = np.concatenate([table.cells for table in tables])
+    for j, all_names in names.items():
+        places = [np.searchsorted(all_names, table.categories.get(j, all_names[:0])) for table in tables]
+        cells[:, j] = np.concatenate([_renumbered(t.cells[:, j], n) for t, n in zip(tables, places, strict=True)])
+    classes = reduce(union, [assignment.classes for assignment in assignments])
+    codes = np.concatenate([np.searchsorted(classes, a.classes).astype(np.int32)[a.codes] for a in assignments])
+    weights = None
+    if any(a.weights is not None for a in assignments):
+        weights = np.concatenate([np.ones(len(a.codes)) if a.weights is None else a.weights for a in assignments])
+    numbers = np.concatenate([table.row_numbers for table in tables])
+    strings = {j: concatenated([table.strings[j] for table in tables]) for j in tables[0].strings}
+    whole = replace(tables[0], cells=cells, categories=names, numbers=numbers, strings=strings)
+    return Labelled(whole, Assignment(classes, codes, weights))
+
+
+def concatenated(arrays: list[Any]) -> Any:
+    """Return Arrow arrays as one."""
     import pyarrow as pa
 
-    given = None if isinstance(y, str) else _labels(y, None)
-    weights = _weights(sample_weight)
-    generator = np.random.default_rng(seed)
-    kept: Any = None
-    keys, numbers = np.empty(0), np.empty(0, dtype=np.int64)
-    seen = first = 0
-    for batch in rows.batches():
-        counted = _there(read_target(batch, y)) if given is None else np.full(batch.num_rows, True)
-        if weights is not None:
-            _check_length("weight", len(weights), first + batch.num_rows, last=False)
-            counted &= weights[first : first + batch.num_rows] > 0
-        own = np.flatnonzero(counted)
-        drawn = generator.random(len(own))
-        seen += len(own)
-        if len(keys) == most:  # others would not be kept
-            own, drawn = own[drawn < keys.max()], drawn[drawn < keys.max()]
-        more = pa.Table.from_batches([batch]).take(own)
-        keys = np.concatenate([keys, drawn])
-        numbers = np.concatenate([numbers, first + own])
-        first += batch.num_rows
-        kept = more if kept is None else pa.concat_tables([kept, more])
-        if len(keys) > most:
-            chosen = np.sort(np.argpartition(keys, most)[:most])
-            keys, numbers, kept = keys[chosen], numbers[chosen], kept.take(chosen)
-    if seen <= most:
-        return None
-    if given is not None:
-        _check_length("label", len(given.codes), first, last=True)
-        y = given.classes[given.codes[numbers]]
-    return labelled_whole(schema, Rows.of(kept), y, None if weights is None else weights[numbers], numbers)
+    return pa.concat_arrays(arrays)
+
+
+def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:
+    """Return places in one list of names as those in another; missing cells stay."""
+    missing = np.isnan(cells)
+    places = np.where(missing, len(numbers), cells).astype(np.intp)
+    return np.append(numbers.astype(np.float64), np.nan)[places]
 
 
 def _labels(y: Any, sample_weight: Any) -> Assignment:

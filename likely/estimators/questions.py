@@ -1,4 +1,4 @@
-"""Every question to a fitted classifier: all are answered by the joint distribution p(x, y)."""
+"""Every question to a fitted classifier: which class by what compares them, all else by the joint p(x, y)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
@@ -81,8 +81,8 @@ class Questions(Estimator):
     @row_by_row
     def predict(self, X: Any) -> Labels:
         """Return the likeliest class of each row."""
-        joint = self.joint_
-        labels: Labels = joint.classes[joint.likeliest(self._read_next(X))]
+        known = self._known()
+        labels: Labels = self.classes_[known.likeliest(self._read_next(X))]
         return labels
 
     @row_by_row
@@ -92,11 +92,11 @@ class Questions(Estimator):
         Given the name or number ``of`` another column, of categories or of 0 and 1, p(that column | the others), as if
         it were missing: the label is only a column, too. ``values_of`` says which value is which.
         """
-        joint = self.joint_
+        known = self._known()
         if of is not None:
             self.values_of(of)  # which says what is wrong with it
         table = self._read_next(X)
-        return joint.posterior(table) if of is None else joint.column_posterior(table, self._column(of))[1]
+        return known.posterior(table) if of is None else known.joint.column_posterior(table, self._column(of))[1]
 
     def values_of(self, column: Any) -> NDArray[Any]:
         """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
@@ -122,12 +122,17 @@ class Questions(Estimator):
     @row_by_row
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""
-        return self.joint_.posterior(self._read_next(X), log=True)
+        known = self._known()
+        return known.posterior(self._read_next(X), log=True)
 
     @row_by_row
     def decision_function(self, X: Any) -> Array:
-        """Return the log-odds of the second class if there are two, else log p(x, y), rows × classes."""
-        scores = self.joint_.log_joint(self._read_next(X))
+        """Return the log-odds of the second class if there are two, else log p(x, y), rows × classes.
+
+        If probabilities are calibrated, log p(y | x) stands in place of log p(x, y).
+        """
+        known = self._known()
+        scores = known.scores(self._read_next(X))
         if scores.shape[1] != 2:
             return scores
         return subtract_logs(scores[:, 1], scores[:, 0])
@@ -234,15 +239,15 @@ class Questions(Estimator):
     def explain(self, X: Any, label: Any = None, against: Any = None) -> Explanation:
         """Say what each cell contributes to the log-odds of ``label`` against ``against``.
 
-        By default the likeliest class of each row against the next one.
+        By default the likeliest class of each row against the next one. If probabilities are calibrated, cells add up
+        to the calibrated log-odds; where few rows were learned, all are scaled down, as no probability is surer than
+        they allow.
         """
-        joint = self.joint_
+        known = self._known()
         table = self._read_next(X)
-        one, other = self._pair(joint.log_joint(table), label, against)
-        base, cells = joint.log_odds(table, one, other)
-        return Explanation(
-            joint.classes[one], joint.classes[other], base, cells, self._known().columns, self._shown(table, X)
-        )
+        one, other = self._pair(known.scores(table), label, against)
+        base, cells = known.log_odds(table, one, other)
+        return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
 
     def _shown(self, table: Table, X: Any) -> Any:
         """Return the cells as an explanation shows them."""

@@ -153,20 +153,19 @@ class TableClassifier(GenerativeClassifier):
         return {name: str(getattr(family, "name", family)) for name, family in self.columns.items()}
 
     def _collected(
-        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None
+        self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None, *, note: bool = True
     ) -> tuple[Knowledge, Table]:
         """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch.
 
         Rows from all over the table decide what every column follows: the first ones may be unlike the others.
         """
         if known is None:
-            sample = sampled(schema, rows, y, sample_weight, SAMPLE, getattr(self, "random_state", 0))
-            if sample is None:
-                whole = labelled_whole(schema, rows, y, sample_weight)
-                return self._begun(*whole), whole.table
-            known = self._begun_by(sample)
+            sample, whole = sampled(schema, rows, y, sample_weight, SAMPLE, getattr(self, "random_state", 0))
+            if whole:
+                return self._begun(*sample), sample.table
+            known, note = self._begun_by(sample), False
         table = None
-        for table, assignment in labelled(schema, rows, y, sample_weight):
+        for table, assignment in labelled(schema, rows, y, sample_weight, note=note):
             known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
         if table is None:
             raise ValueError("expected rows with a label, got none")

@@ -92,51 +92,47 @@ def shared_covariance(moments: Moments, diagonal: float, of_all: Array) -> Array
     return np.asarray(shared)
 
 
-def _whiteners(moments: Moments, diagonals: tuple[float, ...], of_all: Array) -> Iterator[Array]:
-    """Yield W with WWᵀ the inverse of Σ_γ, for each γ.
-
-    Correlations shrink to 0 and variances stay, so all have the eigenvectors of one correlation matrix.
-    """
-    covariance = shared_covariance(moments, 0.0, of_all)
-    deviations = np.sqrt(np.diagonal(covariance))
-    values, vectors = np.linalg.eigh(covariance / np.outer(deviations, deviations))
-    vectors /= deviations[:, None]
-    for diagonal in diagonals:
-        yield vectors / np.sqrt(np.maximum((1 - diagonal) * values + diagonal, _COLLINEAR))
-
-
 def log_densities(
     moments: Moments, rows: Array, diagonals: tuple[float, ...], strengths: tuple[float, ...], of_all: Array
 ) -> Iterator[tuple[float, float, Array]]:
-    """Score rows under all pairs of γ and ν: γ, ν and log densities, rows × classes, up to a term classes share.
+    """Score rows under all pairs of γ and ν: γ, ν and log densities, rows × classes, up to a term classes share."""
+    moments = known(moments)
+    finite = np.array([strength for strength in strengths if np.isfinite(strength)])
+    for diagonal in diagonals:
+        shared = shared_covariance(moments, diagonal, of_all)
+        if len(finite) < len(strengths):
+            yield diagonal, np.inf, _linear_scores(moments.mean, shared, rows)
+        if len(finite):
+            scores = _quadratic_scores(moments, shared, finite[:, None], rows)
+            yield from ((diagonal, *pair) for pair in zip(finite.tolist(), scores, strict=True))
+
+
+def _linear_scores(means: Array, shared: Array, rows: Array) -> Array:
+    """Return x·θ_k + θ₀ of every class, whose differences are those of log densities with one covariance."""
+    # About their middle, centres are near each other and their squares lose no digits. In units in which every column
+    # has the variance 1, no column's digits are lost to another's.
+    middle, deviations = means.mean(axis=0), np.sqrt(np.diagonal(shared))
+    centres = (means - middle) / deviations
+    theta = np.linalg.solve(shared / np.outer(deviations, deviations), centres.T)
+    offset = (centres + 2 * middle / deviations) * theta.T
+    return np.asarray(rows @ (theta / deviations[:, None]) - 0.5 * offset.sum(axis=1))
+
+
+def _quadratic_scores(moments: Moments, shared: Array, strengths: Array, rows: Array) -> Array:
+    """Return log densities, strengths × rows × classes.
 
     The eigenvectors of a class's scatter, after whitening by Σ_γ, are those of its covariance for every ν: the rows
     are rotated once for all of them.
     """
-    moments = known(moments)
-    finite = np.array([strength for strength in strengths if np.isfinite(strength)])[:, None]
-    n, means, d = moments.n[:, 0], moments.mean, rows.shape[1]
-    for diagonal, whitener in zip(diagonals, _whiteners(moments, diagonals, of_all), strict=True):
-        if len(finite) < len(strengths):
-            centres = means @ whitener
-            # About their middle, centres are near each other and their squares lose no digits.
-            middle = centres.mean(axis=0)
-            centres -= middle
-            yield (
-                diagonal,
-                np.inf,
-                rows @ (whitener @ centres.T) - (0.5 * centres**2 + middle * centres).sum(axis=1),
-            )
-        if len(finite) == 0:
-            continue
-        scores = np.empty((len(finite), len(rows), len(means)))
-        for k in range(len(means)):
-            values, vectors = np.linalg.eigh(whitener.T @ moments.scatter[k] @ whitener)
-            axes = whitener @ vectors
-            squares = rows @ axes
-            squares -= means[k] @ axes
-            np.square(squares, out=squares)
-            spread = (np.maximum(values, 0.0) + finite * d) / (n[k] + finite * d)
-            scores[:, :, k] = -0.5 * (squares @ (1 / spread).T + np.log(spread).sum(axis=1)).T
-        for strength, score in zip(finite[:, 0].tolist(), scores, strict=True):
-            yield diagonal, strength, score
+    n, means, d = moments.n[:, 0], moments.mean, len(shared)
+    whitener = np.linalg.inv(np.linalg.cholesky(shared)).T
+    scores = np.empty((len(strengths), len(rows), len(means)))
+    for k in range(len(means)):
+        values, vectors = np.linalg.eigh(whitener.T @ moments.scatter[k] @ whitener)
+        axes = whitener @ vectors
+        squares = rows @ axes
+        squares -= means[k] @ axes
+        np.square(squares, out=squares)
+        spread = (np.maximum(values, 0.0) + strengths * d) / (n[k] + strengths * d)
+        scores[:, :, k] = -0.5 * (squares @ (1 / spread).T + np.log(spread).sum(axis=1)).T
+    return scores

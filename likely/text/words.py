@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
-from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, Statistics, union_of_labels
+from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, Statistics, union
 from likely.text.analyzer import Analyzer
 from likely.text.documents import as_terms, buffers
 
@@ -58,7 +58,7 @@ class WordStatistics(Statistics):
 
     def _combined(self, other: Statistics, sign: float) -> "WordStatistics":
         assert isinstance(other, WordStatistics)
-        labels = union_of_labels(self.labels["class"], other.labels["class"])
+        labels = union(self.labels["class"], other.labels["class"])
         found = native.merge_amounts(self._side(labels), other._side(labels), sign)
         if found is None:
             raise ValueError(NOT_LEARNED.format("have words that are not left in their class"))

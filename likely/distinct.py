@@ -1,0 +1,177 @@
+"""Rows by their content: equal ones are counted together, and a hash decides what is drawn and in which order.
+
+So a weight of 2 is a row twice, a weight of 0 is no row, and the order in which rows come does not matter, also where
+rows are drawn and dealt into folds.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.columns import CountedColumn, PlacedColumn, column_values
+from likely.statistics import Array, Assignment, Labels
+from likely.table import Table
+
+Keys = NDArray[np.uint64]
+
+# So many rows are hashed at a time, so that their cells are read while they are near.
+_TILE = 1 << 14
+# Multipliers of splitmix64, and of the golden ratio, by which it counts.
+_GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+class DistinctRows(NamedTuple):
+    """Rows of which no two are equal, each with the weight of all that are equal to it.
+
+    They stand class by class, the heaviest first, and equally heavy ones by their hash. So to deal them out in turn is
+    to deal every class and its weight out evenly, and by chance.
+    """
+
+    table: Table
+    assignment: Assignment
+    columns: tuple[CountedColumn, ...]
+
+    @classmethod
+    def of(cls, table: Table, assignment: Assignment, seed: Any = 0) -> "DistinctRows":
+        """Count equal rows together.
+
+        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 1, 0, 0], dtype=np.int32))
+        >>> found = DistinctRows.of(Table(np.array([[5.0], [7.0], [np.nan], [5.0]])), rows)
+        >>> found.table.cells.tolist(), found.assignment.codes.tolist(), found.assignment.weights.tolist()
+        ([[5.0], [nan], [7.0]], [0, 0, 1], [2.0, 1.0, 1.0])
+        """
+        table, assignment = _with_weight(table, assignment)
+        placed = [PlacedColumn.of(table, j) for j in range(table.columns.width)]
+        # Places, not values: numbers in another unit, or by their logarithm, make the same model.
+        seen = np.cumsum(np.bincount(assignment.codes, minlength=len(assignment.classes)) > 0)
+        keys = _keys([*(column.places for column in placed), seen[assignment.codes]], _seeds(seed, len(placed) + 1))
+        rows, weights = _lowest(keys, assignment.weights, len(keys))
+        order = np.lexsort((-weights, assignment.codes[rows]))
+        rows, weights = rows[order], weights[order]
+        counts = None if (weights == 1).all() else weights
+        if assignment.weights is not None:
+            placed = [column._replace(places=column.places[rows]) for column in placed]
+        columns = tuple(column.counted(None if assignment.weights is None else weights) for column in placed)
+        return cls(table.taken(rows), assignment._replace(weights=None).taken(rows)._replace(weights=counts), columns)
+
+    def some(self, most: int) -> "DistinctRows":
+        """Return at most so many of the rows, from all classes alike; the columns stay as they were counted."""
+        if self.table.rows <= most:
+            return self
+        rows = np.arange(most) * self.table.rows // most
+        return self._replace(table=self.table.taken(rows), assignment=self.assignment.taken(rows))
+
+
+def in_parts(table: Table, assignment: Assignment, most: int) -> tuple[Table, Assignment]:
+    """Cut rows that are heavier than is usual in their class into at most so many parts, to be dealt to several folds.
+
+    A row that came again and again will come again: it is to be predicted by a model that has seen it. But if all rows
+    of a class are heavy, as when a rare class is given more weight, none is to be predicted by a model of itself.
+
+    >>> rows = Assignment(np.array(["a"]), np.zeros(3, dtype=np.int32), np.array([8.0, 1.0, 1.0]))
+    >>> in_parts(Table(np.array([[5.0], [7.0], [9.0]])), rows, 5)[1].weights.tolist()
+    [4.0, 4.0, 1.0, 1.0]
+    """
+    classes, codes, weights = assignment
+    if weights is None:
+        return table, assignment
+    usual = np.bincount(codes, weights) / np.maximum(np.bincount(codes), 1)
+    parts = np.clip(weights // usual[codes], 1, most).astype(np.intp)
+    rows = np.repeat(np.arange(len(codes)), parts)
+    return table.taken(rows), Assignment(classes, codes[rows], (weights / parts)[rows])
+
+
+def drawn_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -> tuple[Table, Assignment]:
+    """Return at most so many rows that differ, each with the weight of all that are equal to it.
+
+    They are those of the lowest hash. So a row that is drawn from all rows is drawn from any part of them that holds
+    it: parts may be drawn from one by one, and drawn from again together.
+
+    >>> rows = Assignment(np.array(["a"]), np.zeros(4, dtype=np.int32))
+    >>> table, assignment = drawn_rows(Table(np.array([[5.0], [7.0], [5.0], [5.0]])), rows, 9)
+    >>> sorted(zip(table.cells[:, 0].tolist(), assignment.weights.tolist()))
+    [(5.0, 3.0), (7.0, 1.0)]
+    """
+    table, assignment = _with_weight(table, assignment)
+    seeds = _seeds(seed, table.columns.width + 1)
+    names = {j: _text_keys(texts) for j, texts in table.categories.items()}
+    labels = _text_keys(assignment.classes)
+    keys = np.empty(table.rows, dtype=np.uint64)
+    for first in range(0, table.rows, _TILE):
+        rows = slice(first, first + _TILE)
+        tile = table.between(first, first + _TILE)
+        cells = (_cell_keys(column_values(tile, j), names.get(j)) for j in range(table.columns.width))
+        keys[rows] = _keys([*cells, labels[assignment.codes[rows]]], seeds)
+    drawn, weights = _lowest(keys, assignment.weights, most)
+    return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights)
+
+
+def _with_weight(table: Table, assignment: Assignment) -> tuple[Table, Assignment]:
+    if assignment.weights is None or assignment.weights.all():
+        return table, assignment
+    counted = assignment.weights > 0
+    return table.taken(counted), assignment.taken(counted)
+
+
+def _lowest(keys: Keys, weights: Array | None, most: int) -> tuple[NDArray[np.intp], Array]:
+    """Return where rows of the lowest distinct keys are, in their order, and the weight of all rows with that key."""
+    # Weights are sorted too, so that they are added in the same order wherever the rows stand.
+    order = np.argsort(keys) if weights is None else np.lexsort((weights, keys))
+    keys = keys[order]
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    if weights is None:
+        total = np.diff(starts, append=len(keys)).astype(np.float64)
+    else:
+        total = np.add.reduceat(weights[order], starts)
+    return order[starts[:most]], total[:most]
+
+
+def _seeds(seed: Any, number: int) -> Keys:
+    """Return as many random keys; they are the same on every machine."""
+    start = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    return _mixed(start + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
+
+
+def _keys(columns: Iterable[NDArray[Any]], seeds: Keys) -> Keys:
+    """Return a hash of every row: of 64 bits, so that different rows with the same one need not be thought of."""
+    total: Any = 0
+    for column, seed in zip(columns, seeds, strict=True):
+        keys = column.astype(np.uint64)
+        keys += seed
+        keys *= _FIRST
+        keys ^= keys >> np.uint64(32)
+        keys *= seed | np.uint64(1)
+        keys += total
+        total = keys
+    return _mixed(total)
+
+
+def _mixed(keys: Keys) -> Keys:
+    """Return keys of which each bit depends on all bits of what was given."""
+    keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
+    keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
+    return np.asarray(keys ^ (keys >> np.uint64(31)))
+
+
+def _cell_keys(cells: Array, names: Keys | None) -> Keys:
+    cells = cells + 0.0  # −0 is 0, and a column of a matrix lies together
+    missing = np.isnan(cells)
+    holes = bool(missing.any())
+    if names is None:
+        keys = cells.view(np.uint64)
+    else:
+        places = (np.where(missing, len(names), cells) if holes else cells).astype(np.intp)
+        keys = np.append(names, _GOLDEN)[places]
+    if holes:
+        keys[missing] = _GOLDEN
+    return keys
+
+
+def _text_keys(texts: Labels) -> Keys:
+    from hashlib import blake2b
+
+    encoded = (str(text).encode("utf-8", "surrogatepass") for text in texts.tolist())
+    hashed = b"".join(blake2b(text, digest_size=8).digest() for text in encoded)
+    return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
