@@ -108,13 +108,14 @@ class Folds(NamedTuple):
         self, parts: tuple[Statistics, ...], total: Statistics, number: int
     ) -> Iterator[tuple[NDArray[np.intp], Statistics, Array]]:
         """Yield, for so many of the folds, their rows, the statistics of all others, and log class shares of these."""
-        codes, weights = self.assignment.codes, self.assignment.weights
+        classes, codes, weights = self.assignment
+        k = len(classes)
+        counts = np.bincount(self.places * k + codes, weights, self.number * k).reshape(self.number, k)
         for f, part in enumerate(parts[:number]):
             rows = np.flatnonzero(self.places == f)
             if len(rows):
-                left = np.where(self.places == f, 0.0, 1.0 if weights is None else weights)
-                counts = np.bincount(codes, left, len(self.assignment.classes)).astype(np.float64)
-                yield rows, total - part, np.log(class_shares(counts))
+                left = np.delete(counts, f, axis=0).sum(axis=0)
+                yield rows, total - part, np.log(class_shares(left))
 
 
 class Chosen(NamedTuple):
