@@ -71,6 +71,10 @@ class PlacedColumn(NamedTuple):
         cells = column_values(table, j)
         missing = np.isnan(cells)
         holes = bool(missing.any())
+        if j in table.strings:  # of texts only the places matter
+            encoded = table.strings[j].dictionary_encode()
+            places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+            return cls(np.zeros(0), places)
         if j not in table.categories:
             values = distinct(cells[~missing] if holes else cells)
             places = np.searchsorted(values, cells)
@@ -87,7 +91,9 @@ class PlacedColumn(NamedTuple):
         return cls(np.array(names, dtype=object), found[codes])
 
     def counted(self, weights: Array | None = None) -> CountedColumn:
-        """Return how much weight every value has; without weights, how many rows."""
+        """Return how much weight every value has; without weights, how many rows. Texts count as being there."""
+        if len(self.values) == 0:
+            return PlacedColumn(np.zeros(1), np.minimum(self.places, 0)).counted(weights)
         counts = np.bincount(self.places + 1, weights, len(self.values) + 1).astype(np.float64)
         return CountedColumn(self.values, counts[1:], float(counts[0]))
 

@@ -1,63 +1,96 @@
-"""Fitting the exponents of discounted words: the texts of a sample are scored as if their fold had not been learned.
+"""Fitting the exponents of discounted words: texts are scored as if their fold had not been learned.
 
 Sums are of all texts, whatever their number. A fold's own sums are taken away from those of the few words that its
 texts have, so that folds cost next to nothing.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
 from likely.exponents import Exponents, Scored
-from likely.families.bag import Bag
+from likely.families.bag import Bag, of_present, present
 from likely.families.discounted import Discounted, Evidence
 from likely.statistics import Array, Assignment
-from likely.text import WordStatistics
+from likely.text import WordStatistics, collect_sized
 
 FOLDS = 10
-SAMPLE = 6_000
+ENOUGH = 6_000
 """So many texts settle the exponents."""
 _CUTS = 8
 # Words of fewer documents are a group of their own, which no edge cuts.
 _FREQUENT = 4.0
+# So many cells of evidence are held at a time.
+_TILE = 1 << 26
 
 
-class Sample(NamedTuple):
-    """Texts with their classes and sizes (sums of log (count + 1)), sorted by the fold that each is dealt to."""
+class Dealt(NamedTuple):
+    """Texts with their classes, sizes (sums of log (count + 1)) and folds."""
 
-    texts: object
+    texts: Any
     assignment: Assignment
     sizes: Array
     folds: NDArray[np.int64]
 
+    def taken(self, rows: NDArray[Any]) -> "Dealt":
+        """Return some of the texts."""
+        return Dealt(self.texts.take(rows), self.assignment.taken(rows), self.sizes[rows], self.folds[rows])
+
 
 class Fitted(NamedTuple):
-    """A family, and log p(class) of the sample's texts as if their fold had not been learned."""
+    """A family of discounted words, and log p(class) of texts as if their fold had not been learned."""
 
     family: Discounted
     log_posteriors: Array
 
 
-def fit_exponents(family: Bag, statistics: WordStatistics, sample: Sample) -> Fitted:
-    """Fit exponents on a sample of the texts whose statistics are given."""
-    kept = Evidence.of(statistics)
-    told, documents, *_ = native.word_evidence(kept.arrays, kept.weight)
-    edges = _edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)
-    classes, codes, weights = sample.assignment
-    rows = family.analyzer.transform(sample.texts, kept.words.terms)
-    single = np.add.reduceat(np.append(kept.orders[rows.units] == 0, False), rows.starts[:-1]) if len(codes) else _NONE
-    lengths = np.log(np.maximum(np.where(np.diff(rows.starts) > 0, single, 0), 1))
-    usual = float(lengths.mean()) if len(lengths) else 0.0
-    weighed = np.ones(len(codes)) if weights is None else weights
-    scales = np.where(sample.sizes > 0, kept.scale / np.where(sample.sizes > 0, sample.sizes, 1.0), 0.0)
-    given = (rows.starts, rows.units, np.log1p(rows.counts).astype(np.float32), codes, weighed, scales)
-    ends = np.searchsorted(sample.folds, np.arange(FOLDS + 1)).tolist()
-    evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, ends, edges)
-    log_shares = np.log(shares)[sample.folds]
-    scored = Scored(evidence, lengths - usual, log_shares, codes.astype(np.int64), weighed)
-    found = Exponents.fitted(scored)
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Words of all texts, and how they are grouped: what it takes to score texts without their fold."""
+
+    family: Bag
+    evidence: Evidence
+    edges: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, family: Bag, statistics: WordStatistics) -> "OutOfFold":
+        """Group the words of all texts."""
+        kept = Evidence.of(statistics)
+        told, documents, *_ = native.word_evidence(kept.arrays, kept.weight)
+        return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
+
+    def scored(self, dealt: Dealt) -> Scored:
+        """Return what the words of texts, sorted by their folds, say without their fold; and lengths, in logarithms."""
+        kept = self.evidence
+        _, codes, weights = dealt.assignment
+        rows = self.family.analyzer.transform(dealt.texts, kept.words.terms)
+        weighed = np.ones(len(codes)) if weights is None else weights
+        learned = np.where(present(dealt.texts), weighed, 0.0)
+        scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
+        given = (rows.starts, rows.units, np.log1p(rows.counts).astype(np.float32), codes, learned, scales)
+        last = int(dealt.folds.max(initial=0)) + 1
+        ends = np.searchsorted(dealt.folds, np.arange(last + 1)).tolist()
+        evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, ends, self.edges)
+        single = np.concatenate([[0], np.cumsum(kept.orders[rows.units] == 0)])
+        lengths = np.log(np.maximum(np.diff(single[rows.starts]), 1))
+        return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), weighed)
+
+    def fitted(self, dealt: Dealt) -> tuple[Exponents, float]:
+        """Fit exponents on texts sorted by their folds. Returns them, and the logarithm of the usual length."""
+        scored = self.scored(dealt)
+        usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
+        return Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual
+
+
+def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, score: bool = False) -> Fitted:
+    """Fit exponents on some of the texts whose statistics are given; ``score`` all of these out of fold, if asked."""
+    words = OutOfFold.of(family, statistics)
+    order = np.argsort(dealt.folds, kind="stable")
+    every = -(-len(order) // ENOUGH)
+    found, usual = words.fitted(dealt.taken(order[::every]))
     settled = Discounted(
         family.analyzer,
         exponents=found.groups,
@@ -65,13 +98,28 @@ def fit_exponents(family: Bag, statistics: WordStatistics, sample: Sample) -> Fi
         usual=float(np.exp(usual)),
         prior=found.prior,
         bias=found.bias,
-        labels=classes,
-        edges=edges,
+        labels=dealt.assignment.classes,
+        edges=words.edges,
     )
-    return Fitted(settled, found.log_posterior(scored))
+    k = len(dealt.assignment.classes)
+    out = np.empty((len(order) if score else 0, k))
+    step = max(_TILE // (k * len(found.groups)), 1)
+    for first in range(0, len(out), step):
+        rows = order[first : first + step]
+        scored = words.scored(dealt.taken(rows))
+        out[rows] = found.log_posterior(scored._replace(lengths=scored.lengths - usual))
+        missing = ~present(dealt.texts.take(rows))
+        out[rows[missing]] = scored.log_shares[missing]
+    return Fitted(settled, out)
 
 
-_NONE = np.zeros(0, dtype=np.int64)
+def collect_discounted(family: Bag, texts: Any, assignment: Assignment, *, seed: int = 0) -> tuple[Discounted, Any]:
+    """Collect the statistics of texts, and fit exponents on some of them."""
+    assignment = of_present(texts, assignment)
+    statistics, sizes = collect_sized(family.analyzer, texts, assignment)
+    rows, folds = _dealt(assignment.codes, np.random.default_rng(seed))
+    sample = Dealt(texts.take(rows), assignment.taken(rows), sizes[rows], folds)
+    return fit_discounted(family, statistics, sample).family, statistics
 
 
 def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
@@ -85,17 +133,13 @@ def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
-def sampled(
-    codes: NDArray[np.int32], most: int, generator: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers of at most about so many rows, each class in proportion, and their folds, sorted by these."""
+def _dealt(codes: NDArray[np.int32], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of about enough rows, of each class in proportion and one at least, and the fold of each."""
     rows = generator.permutation(len(codes))
     rows = rows[codes[rows] >= 0]
     rows = rows[np.argsort(codes[rows], kind="stable")]
-    if len(rows) > most:  # every so-manieth: of each class its share, and of a class that has any, one at least
+    if len(rows) > ENOUGH:
         first = np.flatnonzero(np.diff(codes[rows], prepend=-1))
-        evenly = (np.arange(most) * (len(rows) / most)).astype(np.int64)
-        rows = rows[np.union1d(first, evenly)]
-    folds = np.arange(len(rows)) % FOLDS
-    order = np.argsort(folds, kind="stable")
-    return rows[order], folds[order]
+        evenly = (np.arange(ENOUGH) * (len(rows) / ENOUGH)).astype(np.int64)
+        rows = rows[np.unique(np.concatenate([first, evenly]))[:ENOUGH]]
+    return rows, np.arange(len(rows)) % FOLDS

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.columns import CountedColumn, PlacedColumn, column_values
-from likely.statistics import Array, Assignment, Labels
+from likely.statistics import Array, Assignment
 from likely.table import Table
 
 Keys = NDArray[np.uint64]
@@ -96,13 +96,16 @@ def drawn_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -
     """
     table, assignment = _with_weight(table, assignment)
     seeds = _seeds(seed, table.columns.width + 1)
-    names = {j: _text_keys(texts) for j, texts in table.categories.items()}
-    labels = _text_keys(assignment.classes)
+    names = {j: _text_keys(texts.tolist()) for j, texts in table.categories.items()}
+    labels = _text_keys(assignment.classes.tolist())
     keys = np.empty(table.rows, dtype=np.uint64)
     for first in range(0, table.rows, _TILE):
         rows = slice(first, first + _TILE)
         tile = table.between(first, first + _TILE)
-        cells = (_cell_keys(column_values(tile, j), names.get(j)) for j in range(table.columns.width))
+        cells = (
+            _string_keys(tile.strings[j]) if j in tile.strings else _cell_keys(column_values(tile, j), names.get(j))
+            for j in range(table.columns.width)
+        )
         keys[rows] = _keys([*cells, labels[assignment.codes[rows]]], seeds)
     drawn, weights = _lowest(keys, assignment.weights, most)
     return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights)
@@ -169,9 +172,16 @@ def _cell_keys(cells: Array, names: Keys | None) -> Keys:
     return keys
 
 
-def _text_keys(texts: Labels) -> Keys:
+def _string_keys(texts: Any) -> Keys:
+    """Return a key of each text of an Arrow array."""
+    encoded = texts.dictionary_encode()
+    keys = np.append(_text_keys(encoded.dictionary.to_pylist()), _GOLDEN)
+    return np.asarray(keys[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+
+
+def _text_keys(texts: Iterable[Any]) -> Keys:
     from hashlib import blake2b
 
-    encoded = (str(text).encode("utf-8", "surrogatepass") for text in texts.tolist())
+    encoded = (str(text).encode("utf-8", "surrogatepass") for text in texts)
     hashed = b"".join(blake2b(text, digest_size=8).digest() for text in encoded)
     return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)

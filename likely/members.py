@@ -26,6 +26,7 @@ from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment, Statistics
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
+from likely.worded import TextColumn
 
 DIAGONALS = (0.001, 0.03, 0.2, 0.6)
 STRENGTHS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
@@ -41,7 +42,7 @@ _Pair = tuple[float, float]
 class Member:
     """An encoding of the table and a family of all its columns."""
 
-    encoding: Features | Bins
+    encoding: "MemberEncoding"
     family: Family
 
     @property
@@ -61,21 +62,29 @@ class Member:
                 "diagonal": self.family.diagonal,
                 "strength": strength,
             }
+        if isinstance(self.encoding, TextColumn):
+            arrays[f"{name}.exponents"] = self.family.exponents  # type: ignore[attr-defined]
+            return {"kind": "words", "columns": columns}
         return {"kind": "levels", "columns": columns}
 
     @classmethod
-    def from_description(cls, described: Any, name: str, arrays: Arrays) -> "Member":
-        """Return the member that ``described`` has written, or raise ValueError if it is none."""
+    def from_description(cls, described: Any, name: str, arrays: Arrays, family: Family) -> "Member":
+        """Return the member that ``described`` has written, or raise ValueError if it is none.
+
+        ``family`` is that of its statistics.
+        """
         kind, columns = stored_value(described, "kind", str), stored_value(described, "columns", list)
         if not all(isinstance(column, dict) for column in columns):
             raise ValueError("expected a description of every column, got something else")
         if kind == "levels":
             return cls(Bins.from_description(columns, name, arrays), LeaveOneOut())
+        if kind == "words" and family.name == "discounted words":
+            return cls(TextColumn.from_description(columns), family)
         if kind != "discriminant":
-            raise ValueError(f"expected a member of the kind 'discriminant' or 'levels', got {kind[:80]!r}")
+            raise ValueError(f"expected a member of the kind 'discriminant', 'levels' or 'words', got {kind[:80]!r}")
         strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
-        family = Regularised(stored_value(described, "diagonal", float), strength)
-        return cls(Features.from_description(columns, name, arrays), family)
+        own = Regularised(stored_value(described, "diagonal", float), strength)
+        return cls(Features.from_description(columns, name, arrays), own)
 
 
 class Folds(NamedTuple):
@@ -189,6 +198,20 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     return Chosen(Regularised(*best), total, found[best])
 
 
+def choose_words(encoded: Table, folds: Folds) -> Chosen:
+    """Fit the exponents of discounted words, and score them out of fold."""
+    from likely.discounting import Dealt, fit_discounted
+    from likely.families.bag import Bag, of_present
+    from likely.text import Analyzer, collect_sized
+
+    family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
+    statistics, sizes = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
+    dealt = Dealt(texts, folds.assignment, sizes, folds.places)
+    settled, found = fit_discounted(family, statistics, dealt, score=True)
+    return Chosen(settled, statistics, np.maximum(found, LEAST))
+
+
+MemberEncoding = Features | Bins | TextColumn
 Chooser = Callable[[Table, Folds], Chosen]
 
 

@@ -12,23 +12,25 @@ from numpy.typing import NDArray
 
 from likely.binned import Bins
 from likely.calibration import Calibration
-from likely.columns import CountedColumn
 from likely.distinct import DistinctRows, drawn_rows, in_parts
-from likely.families import Density
+from likely.families import Density, Family
 from likely.features import Features
 from likely.learn import collect
 from likely.members import (
     Chooser,
     Folds,
     Member,
+    MemberEncoding,
     choose_discriminant,
     choose_levels,
+    choose_words,
     class_shares,
     log_posteriors,
 )
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
+from likely.worded import TextColumn
 
 _FOLDS = 5
 # With few rows more folds are affordable, and what is fitted without one is more like what is fitted on all.
@@ -121,14 +123,25 @@ class Selection:
 
     @classmethod
     def from_description(
-        cls, described: Any, name: str, arrays: Arrays, statistics: JointStatistics, calibrated: Labels
+        cls,
+        described: Any,
+        name: str,
+        arrays: Arrays,
+        statistics: JointStatistics,
+        families: Sequence[Family],
+        calibrated: Labels,
     ) -> Self:
         """Return the selection that ``described`` has written, or raise ValueError if it is none.
 
-        The statistics are taken as they are: one block for each member, as wide as its encoding.
+        The statistics and their families are taken as they are: one for each member, as wide as its encoding.
         """
         listed = stored_value(described, "members", list)
-        members = tuple(Member.from_description(member, f"{name}.{i}", arrays) for i, member in enumerate(listed))
+        if len(families) != len(listed):
+            raise ValueError("expected statistics of each member, got others")
+        members = tuple(
+            Member.from_description(member, f"{name}.{i}", arrays, family)
+            for i, (member, family) in enumerate(zip(listed, families, strict=True))
+        )
         calibration = Calibration.from_description(described.get("calibration"), f"{name}.calibration", arrays)
         sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
         if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
@@ -176,7 +189,7 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
         raise ValueError("expected at least one row to learn from, got none")
     drawn = drawn_rows(table, assignment, SAMPLE, seed) if table.rows > SAMPLE else (table, assignment)
     rows = DistinctRows.of(*drawn, seed)
-    candidates = _candidates(rows.columns, len(assignment.classes))
+    candidates = _candidates(rows, len(assignment.classes))
     widest = max(encoding.width for encoding, _ in candidates)
     some = rows.some(max(_MOST_CELLS // widest, _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
@@ -226,14 +239,15 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-def _candidates(columns: Sequence[CountedColumn], classes: int) -> list[tuple[Features | Bins, Chooser]]:
+def _candidates(rows: DistinctRows, classes: int) -> list[tuple[MemberEncoding, Chooser]]:
     """Return the encodings, and how to choose a family for each."""
-    candidates: list[tuple[Features | Bins, Chooser]] = [(Bins.fitted(columns), choose_levels)]
+    candidates: list[tuple[MemberEncoding, Chooser]] = [(Bins.fitted(rows.columns), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    features = Features.fitted(columns, min(widest, _MOST_LEVELS))
+    features = Features.fitted(rows.columns, min(widest, _MOST_LEVELS))
     if 0 < features.width <= widest:
         candidates.insert(0, (features, choose_discriminant))
-    return candidates
+    width = rows.table.columns.width
+    return candidates + [(TextColumn(j, width), choose_words) for j in sorted(rows.table.strings)]
 
 
 def same_members(one: Selection, two: Selection) -> bool:

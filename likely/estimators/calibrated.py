@@ -225,7 +225,12 @@ def _read_selection(chosen: Any, saved: Saved) -> Selection:
     try:
         calibrated = check_classes(chosen["calibrated"])
         selection = Selection.from_description(
-            chosen["described"], "selection", chosen["arrays"], statistics, calibrated
+            chosen["described"],
+            "selection",
+            chosen["arrays"],
+            statistics,
+            [family for family, *_ in saved.members],
+            calibrated,
         )
         families = [(type(member.family), member.encoding.width) for member in selection.members]
         stored = [(type(family), width) for family, _, width in saved.members]

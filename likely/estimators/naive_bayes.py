@@ -23,7 +23,7 @@ from likely.schema import KINDS
 from likely.statistics import Assignment
 from likely.table import Block, SparseRows, Table
 
-IGNORE = "ignore"
+IGNORE, TEXT = "ignore", "text"
 
 
 class NaiveBayes(TableClassifier):
@@ -114,7 +114,9 @@ class NaiveBayes(TableClassifier):
         for j, name in enumerate(wanted):
             if name == IGNORE:
                 continue
-            if isinstance(name, str):
+            if name == TEXT:  # each has its own words
+                family = self._bag()
+            elif isinstance(name, str):
                 family = made.setdefault(name, self._family(name, table))
             else:
                 family = self._family(name, table)
@@ -156,6 +158,14 @@ class NaiveBayes(TableClassifier):
             _by_kind(kind, wanted, Block(table, [j]), assignment)
             for j, (kind, wanted) in enumerate(zip(table.kinds, given, strict=True))
         ]
+
+    def _bag(self) -> Family:
+        """Return the family of a column of texts."""
+        from likely.families.bag import Bag
+        from likely.text import Analyzer
+
+        one = isinstance(self.smoothing, int | float | np.integer | np.floating)
+        return Bag(Analyzer("words"), smoothing=self.smoothing if one else 1.0)
 
     def _family(self, wanted: Any, table: Table) -> Family:
         if isinstance(wanted, Family):
@@ -209,6 +219,8 @@ def _by_kind(kind: str, given: Any, column: Block, assignment: Assignment) -> An
     """Return the family of a column of a kind, unless one was given."""
     if kind == "category":
         return Named.name
+    if kind == TEXT:
+        return TEXT
     if given is not None and given not in KINDS:
         return given
     if kind == "integer":

@@ -34,11 +34,6 @@ def tell_of_columns(schema: Schema, given: Collection[str]) -> None:
         )
     if found := [c for c in schema.columns if c.kind == "ignore" and c.name not in given and c.source == "other"]:
         tell(f"columns that cannot be read are left out: {_listed(found)}")
-    if found := [column for column in schema.columns if column.kind == "text"]:
-        tell(
-            f"columns of free text are left out: {_listed(found)}; to take one as categories, say "
-            f"columns={{{found[0].name!r}: 'category'}}"
-        )
 
 
 def tell_of_labels(target: Column) -> None:

@@ -26,9 +26,10 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, Named.name, Together.name), several=True),
+    "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), full=False, several=True),
+    "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
+    "TextClassifier": Kind(("bag of words", "discounted words")),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),
     "sklearn ComplementNB": Kind(("complement",)),
@@ -38,6 +39,8 @@ KINDS = {
     "sklearn QuadraticDiscriminantAnalysis": Kind(("gaussian",), full=True),
 }
 """The estimators that a file can hold, by the names that it gives them."""
+
+OF_TEXT = ("bag of words", "discounted words")
 
 # A row of so many takes half a GB, also if a file holds nothing of most of them.
 _MOST_COLUMNS = 1 << 26
@@ -163,6 +166,10 @@ def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
 
 
 def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays) -> dict[str, Any]:
+    if part.family.name in OF_TEXT:
+        from likely.estimators.saved_words import packed_words
+
+        packed_words(statistics, name, arrays)
     for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
         arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
     if statistics.origin is not None:
@@ -194,6 +201,10 @@ def _block(
     arrays: Mapping[str, NDArray[Any]],
 ) -> Statistics:
     """Return the statistics of a block: the sums that its family collects, also from no rows at all."""
+    if part.family.name in OF_TEXT:
+        from likely.estimators.saved_words import read_words
+
+        return read_words(classes, name, arrays)
     none = part.family.collect(
         Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32))
     )

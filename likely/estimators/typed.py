@@ -301,4 +301,6 @@ class TableClassifier(GenerativeClassifier):
         for j, names in table.categories.items():
             there = ~np.isnan(Block(table, [j]).values()[:, 0])
             shown[there, j] = np.asarray(names, dtype=object)[shown[there, j].astype(np.int64)]
+        for j, texts in table.strings.items():
+            shown[:, j] = texts.to_pylist()
         return shown

@@ -18,6 +18,13 @@ from likely.families.leave_one_out import LeaveOneOut
 from likely.families.regularised import Regularised
 from likely.files import STORED, Arrays
 
+# What needs Arrow is imported when it is met: by name, its home.
+_OF_TEXT = {
+    "bag of words": ("likely.families.bag", "Bag"),
+    "discounted words": ("likely.families.discounted", "Discounted"),
+    "analyzer": ("likely.text", "Analyzer"),
+}
+
 RECORDS: dict[str, type[Any]] = {
     **FAMILIES,
     "numbered categories": Numbered,
@@ -31,6 +38,7 @@ RECORDS: dict[str, type[Any]] = {
 """What is kept by its fields, under these names."""
 
 _NAMES = {kind: name for name, kind in RECORDS.items()}
+_NAMES_OF_TEXT = {home: name for name, home in _OF_TEXT.items()}
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # An array of text may always have so many characters, and otherwise not much more than its items have.
 _MOST_CHARACTERS = 1 << 24
@@ -57,9 +65,11 @@ def packed(value: Any, name: str, arrays: Arrays) -> Any:
         return {"is": "dict", "items": pairs}
     if type(value) is np.ndarray:
         return _packed_array(value, name, arrays)
-    if type(value) in _NAMES:
+    if type(value) is frozenset and all(type(item) is str for item in value):
+        return {"is": "set", "items": sorted(value)}
+    if kind := _name_of(type(value)):
         parts = {f.name: packed(getattr(value, f.name), f"{name}.{f.name}", arrays) for f in fields(value) if f.init}
-        return {"is": _NAMES[type(value)], "fields": parts}
+        return {"is": kind, "fields": parts}
     raise ValueError(
         "expected parameters and labels of numbers, text, lists, dicts, arrays and likely's own families to save, got "
         f"{name.split('.')[-1]}={on_one_line(value)}: a model file holds data, not code"
@@ -79,11 +89,26 @@ def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if isinstance(value, list):
         return [unpacked(item, arrays) for item in value]
     what = value.get("is") if isinstance(value, dict) else None
-    if not isinstance(what, str) or (what not in _READERS and what not in RECORDS):
+    if not isinstance(what, str) or not (what in _READERS or what in RECORDS or what in _OF_TEXT):
         raise ValueError(f"expected a parameter, got {on_one_line(value)}")
+    return _READERS[what](value, arrays) if what in _READERS else _unpacked_record(_record(what), value, arrays)
+
+
+def _name_of(kind: type[Any]) -> str | None:
+    """Return the name under which values of a type are kept; None if they are not."""
+    return _NAMES.get(kind) or next(
+        (n for (home, name), n in _NAMES_OF_TEXT.items() if kind.__name__ == name and kind is _record(n)), None
+    )
+
+
+def _record(what: str) -> type[Any]:
     if what in RECORDS:
-        return _unpacked_record(RECORDS[what], value, arrays)
-    return _READERS[what](value, arrays)
+        return RECORDS[what]
+    from importlib import import_module
+
+    home, name = _OF_TEXT[what]
+    kind: type[Any] = getattr(import_module(home), name)
+    return kind
 
 
 def _packed_array(array: NDArray[Any], name: str, arrays: Arrays) -> Any:
@@ -150,6 +175,7 @@ def _unpacked_record(kind: type[Any], value: Mapping[str, Any], arrays: Mapping[
 _READERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], Any]] = {
     "tuple": lambda value, arrays: tuple(unpacked(_items(value), arrays)),
     "dict": _unpacked_dict,
+    "set": lambda value, _: _unpacked_set(value),
     "number": lambda value, _: _unpacked_special(value),
     "array": _unpacked_array,
     "list": lambda value, _: _unpacked_text(value),
@@ -161,6 +187,13 @@ def _items(value: Mapping[str, Any]) -> list[Any]:
     if not isinstance(items, list):
         raise ValueError(f"expected a list, got {on_one_line(items)}")
     return items
+
+
+def _unpacked_set(value: Mapping[str, Any]) -> frozenset[str]:
+    items = _items(value)
+    if not all(type(item) is str for item in items):
+        raise ValueError(f"expected words, got {on_one_line(items)}")
+    return frozenset(items)
 
 
 def _is_key(key: Any) -> bool:
@@ -175,6 +208,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, each) for each in get_args(hint))
     if get_origin(hint) is Literal:
         return isinstance(value, str) and value in get_args(hint)
+    if get_origin(hint) in (tuple, frozenset):
+        return isinstance(value, get_origin(hint))
     if hint is float:
         return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1000)
     return isinstance(value, hint)

@@ -59,7 +59,7 @@ class Bag(Family):
             raise ValueError(f"expected smoothing of 0 or more{more}, got {on_one_line(given)}")
 
     def _collect(self, block: Block, assignment: Assignment) -> WordStatistics:
-        return collect_words(self.analyzer, block.texts(), _of_present(block, assignment))
+        return collect_words(self.analyzer, block.texts(), of_present(block.texts(), assignment))
 
     def solve(self, statistics: Statistics) -> "BagDensity":
         """Return the scores of every word and class."""
@@ -113,19 +113,24 @@ def _log(x: Array) -> Array:
         return np.maximum(np.log(x), _LOG_SMALLEST)
 
 
-def _of_present(block: Block, assignment: Assignment) -> Assignment:
+def present(texts: Any) -> NDArray[np.bool_]:
+    """Say which texts of an Arrow array are there."""
+    if not texts.null_count:
+        return np.full(len(texts), True)
+    return np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
+
+
+def of_present(texts: Any, assignment: Assignment) -> Assignment:
     """Return the assignment with no class for rows whose text is missing."""
-    texts = block.texts()
     if not texts.null_count:
         return assignment
-    codes = np.where(np.asarray(texts.is_valid()), assignment.codes, -1).astype(np.int32)
-    return assignment._replace(codes=codes)
+    return assignment._replace(codes=np.where(present(texts), assignment.codes, -1).astype(np.int32))
 
 
 def _strength(words: WordStatistics, shares: Array) -> float:
     """Return the strength μ of a background that predicts every word best from all others, one left out at a time.
 
-    The derivative of Σ n log [(n − 1 + μp) / (N − 1 + μ)] falls through 0 once; Newton's method in log μ, kept within.
+    That is where the derivative of Σ n log [(n − 1 + μp) / (N − 1 + μ)] is 0, found by halving.
     """
     n, p = words.sums["count"], shares[words.words]
     totals = words.in_classes("count")
@@ -221,7 +226,7 @@ class BagDensity(Density):
         pairs = (self.starts, self.codes, self.differences)
         self.analyzer.add_scores(texts, self._known, self.orders, self.base, self.groups, pairs, self.rule, out)
         if self.constant.any():
-            out += self.constant if not texts.null_count else np.asarray(texts.is_valid())[:, None] * self.constant
+            out += self.constant if not texts.null_count else present(texts)[:, None] * self.constant
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's words."""

@@ -114,10 +114,11 @@ class Schema:
         from likely.schema.cells import read_cells
 
         places = range(batch.num_rows) if numbers is None else numbers
-        absent, cells, categories = read_cells(self, batch, places)
+        absent, cells, categories, strings = read_cells(self, batch, places)
         if absent and note:
             tell(f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing")
-        return Table(cells, self.names if self.named else None, None, categories, self.kinds, places)
+        names = self.names if self.named else None
+        return Table(cells, names, None, categories, self.kinds, places, strings)
 
     def tables(self, rows: Rows) -> Iterator[Table]:
         """Return all rows, one table for each batch; columns that are not there are told of once."""
@@ -125,12 +126,6 @@ class Schema:
         for batch in rows.batches():
             yield self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0)
             start += batch.num_rows
-
-    def texts(self, batch: "pa.RecordBatch | pa.Table") -> "dict[str, pa.Array]":
-        """Return the columns of free text by name, as text; null is a missing cell."""
-        from likely.schema.cells import read_texts
-
-        return read_texts(self, batch)
 
     def described(self) -> dict[str, Any]:
         """Return the schema as plain lists, dicts and text, for a file."""

@@ -1,7 +1,7 @@
 """Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as places in a list of names."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -52,10 +52,17 @@ class UnfitCellError(ValueError):
         )
 
 
-def read_cells(
-    schema: "Schema", batch: Any, numbers: Sequence[int]
-) -> tuple[list[str], NDArray[Any], dict[int, Labels]]:
-    """Return the columns that are not there, the cells, and the names of the categories by column."""
+class Cells(NamedTuple):
+    """The columns that are not there, the cells, and the names of categories and the texts by column."""
+
+    absent: list[str]
+    cells: NDArray[Any]
+    categories: dict[int, Labels]
+    strings: dict[int, Any]
+
+
+def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int]) -> Cells:
+    """Return the cells of a batch."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
     absent = [column.name for column in wanted if column.name not in found]
@@ -65,13 +72,13 @@ def read_cells(
         all(
             column.kind == "number" and (column.name not in found or found[column.name].type == pa.float32())
             for column in wanted
-            if column.kind != "text"
         )
         and len(found) > 0
     )
     dtype = np.float32 if small else np.float64
     cells = np.empty((batch.num_rows, len(schema.names)), dtype=dtype, order="F")
     categories: dict[int, Labels] = {}
+    strings: dict[int, Any] = {}
     j = 0
     for column in schema.columns:
         for part in _read(column, found.get(column.name), numbers):
@@ -79,29 +86,17 @@ def read_cells(
                 cells[:, j] = np.nan
                 if column.kind == "category":
                     categories[j] = np.empty(0, dtype="<U1")
+                elif column.kind == "text":
+                    strings[j] = pa.nulls(batch.num_rows, pa.large_string())
             elif isinstance(part, tuple):
                 categories[j], cells[:, j] = part
+            elif isinstance(part, pa.Array):
+                strings[j] = part
+                cells[:, j] = np.where(part.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
             else:
                 cells[:, j] = part
             j += 1
-    return absent, cells, categories
-
-
-def read_texts(schema: "Schema", batch: Any) -> dict[str, Any]:
-    """Return the columns of free text by name."""
-    found = _found(schema, batch)
-    return {
-        column.name: _text(found[column.name], column)
-        if column.name in found
-        else pa.nulls(batch.num_rows, pa.string())
-        for column in schema.columns
-        if column.kind == "text"
-    }
-
-
-def _text(cells: Any, column: "Column") -> Any:
-    _check_readable(cells, column)
-    return text_of(cells)
+    return Cells(absent, cells, categories, strings)
 
 
 def _names(batch: Any) -> str:
@@ -141,6 +136,9 @@ def _parts_of(column: "Column", cells: Any) -> list[Any]:
         moments = timestamps(cells)
         parts = [date_part(moments, part) for part in column.parts]
         return [_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
+    if column.kind == "text":
+        texts = text_of(cells).cast(pa.large_string())
+        return [texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts]
     if column.kind == "category":
         return [_encoded(_canonical(cells, column), column.name)]
     if column.kind == "boolean":

@@ -58,7 +58,7 @@ class Column:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the columns that it becomes in a table."""
-        if self.kind in ("ignore", "text"):
+        if self.kind == "ignore":
             return ()
         return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
 
