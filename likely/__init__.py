@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from likely.estimators import Classifier, Evaluation, Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
+    from likely.estimators.text import TextClassifier
     from likely.families import GaussianPrior
     from likely.loading import load
     from likely.native import get_threads, set_threads
@@ -21,6 +22,7 @@ else:
             "likely.estimators",
         ),
         "GaussianPrior": "likely.families",
+        "TextClassifier": "likely.estimators.text",
         "load": "likely.loading",
         "get_threads": "likely.native",
         "set_threads": "likely.native",
@@ -50,6 +52,7 @@ __all__ = [
     "GaussianPrior",
     "NaiveBayes",
     "NotFittedError",
+    "TextClassifier",
     "__version__",
     "get_threads",
     "load",

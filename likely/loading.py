@@ -40,6 +40,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _class(kind: str) -> type[GenerativeClassifier]:
     if not kind.startswith("sklearn "):
+        if kind == "TextClassifier":
+            from likely.estimators.text import TextClassifier
+
+            return TextClassifier
         own = estimators.Classifier, estimators.NaiveBayes, estimators.GaussianDiscriminant
         return {each.__name__: each for each in own}[kind]
     from likely import sklearn  # which needs scikit-learn

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from likely import Classifier
 from likely import select as selecting
 from likely.distinct import DistinctRows, drawn_rows, in_parts
-from likely.estimators import calibrated
+from likely.estimators import typed
 from likely.reading import Rows, sources
 from likely.select import select
 from likely.statistics import Assignment
@@ -144,7 +144,7 @@ def people(rows=600):
 
 @pytest.mark.parametrize("most", [50, 250, 10**6])
 def test_labels_by_name_and_as_an_array_are_one_table(most, monkeypatch):
-    monkeypatch.setattr(calibrated, "SAMPLE", most)
+    monkeypatch.setattr(typed, "SAMPLE", most)
     monkeypatch.setattr(selecting, "SAMPLE", most)
     monkeypatch.setattr(sources, "BATCH", 2000)
     frame = people()
@@ -164,7 +164,7 @@ def test_labels_by_name_and_as_an_array_are_one_table(most, monkeypatch):
 
 @pytest.mark.parametrize("most", [100, 10**6])
 def test_a_matrix_and_its_frame_are_one_table(most, monkeypatch):
-    monkeypatch.setattr(calibrated, "SAMPLE", most)
+    monkeypatch.setattr(typed, "SAMPLE", most)
     monkeypatch.setattr(selecting, "SAMPLE", most)
     frame = people().drop(columns="town").astype({"age": float})
     X, y = frame[["age", "hours"]], frame.income.to_numpy()

@@ -58,7 +58,7 @@ class Explanation:
     def _table(self, row: int) -> str:
         lines = [("before reading the row", "", self.base[row])]
         top = self.top(row=row)
-        lines += [(name, value if isinstance(value, str) else f"{value:.6g}", odds) for name, value, odds in top]
+        lines += [(name, _short(value), odds) for name, value, odds in top]
         others = np.count_nonzero(_row_of(self.cells, row)) - len(top)
         if others:
             said = self.log_odds[row] - self.base[row] - sum(odds for _, _, odds in top)
@@ -67,6 +67,11 @@ class Explanation:
         width = max(len(name) for name, _, _ in lines)
         head = f"{_plain(self.label[row])!r} against {_plain(self.against[row])!r}, log-odds"
         return "\n".join([head, *(f"{name:<{width}}  {value:>12}  {odds:+10.3f}" for name, value, odds in lines)])
+
+
+def _short(value: Any, most: int = 40) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else f"{value:.6g}"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _plain(label: Any) -> Any:

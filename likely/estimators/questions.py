@@ -159,7 +159,7 @@ class Questions(Estimator):
         """
         if not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
-        generator = _generator(random_state)
+        generator = random_generator(random_state)
         cells, target = dict(given or {}), getattr(self, "target_", None)
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
         table = self._given_rows(cells, int(n))
@@ -206,7 +206,7 @@ class Questions(Estimator):
         rows = self._held(X)
         table = self._read_next(rows)
         codes = None if y is None else self._known_codes(y, table.rows)
-        generator = None if how == "mean" else _generator(random_state)
+        generator = None if how == "mean" else random_generator(random_state)
         filled = joint.expected(table, codes) if generator is None else joint.drawn(table, generator, codes)[0]
         return self._filled_rows(X, rows, table, filled, generator)
 
@@ -287,7 +287,8 @@ class Questions(Estimator):
         return int(found[0])
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of random numbers from a seed, a generator, or scikit-learn's kind of one."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)

@@ -270,6 +270,29 @@ class BagDensity(Density):
         scores[np.repeat(np.arange(len(self.terms)), np.diff(self.starts))[own]] += self.differences[own]
         return np.asarray(scores)
 
+    def word_odds(self, block: Block, one: Codes, other: Codes) -> tuple[NDArray[np.int64], Any, Any, Array]:
+        """Return what every word of each row says: where rows begin, the words, their counts, and log-odds."""
+        rows = self.analyzer.transform(block.texts(), self.terms)
+        documents = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
+        odds = self._pair_scores(rows.units, one[documents]) - self._pair_scores(rows.units, other[documents])
+        how, power, usual = self.rule
+        if how != "once":
+            odds *= rows.counts if how == "count" else np.log1p(rows.counts)
+        if power:
+            single = np.concatenate([[0], np.cumsum(self.orders[rows.units] == 0)])
+            lengths = np.maximum(np.diff(single[rows.starts]), 1) / usual
+            odds *= (lengths**-power)[documents]
+        return rows.starts, self.terms.take(rows.units), rows.counts, odds
+
+    def _pair_scores(self, words: NDArray[Any], codes: Codes) -> Array:
+        """Return the scores of pairs of a word and a class, but for what all classes share."""
+        keys = np.repeat(np.arange(len(self.terms)), np.diff(self.starts)) * self.classes + self.codes
+        wanted = words.astype(np.int64) * self.classes + codes
+        places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        known = keys[places] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
+        scores: Array = self.base[self.groups[words], codes]
+        return np.where(known, scores + self.differences[places], scores) if len(keys) else scores
+
     def column(self, j: int) -> "BagDensity":
         """Return the density: there is one column."""
         return self

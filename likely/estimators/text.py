@@ -1,0 +1,235 @@
+"""The classifier of texts: from strings to a class, in one pass."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.discounting import collect_discounted
+from likely.estimators.classifier import GenerativeClassifier
+from likely.estimators.evaluation import Evaluation
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.questions import random_generator
+from likely.estimators.worded import WordExplanation
+from likely.families.bag import Bag, BagDensity
+from likely.joint import Joint, Part
+from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
+from likely.table import Block, Table
+from likely.text import Analyzer, WordStatistics, as_texts
+
+
+class TextClassifier(GenerativeClassifier):
+    """Classify texts by their words, with probabilities that can be trusted.
+
+    Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
+    words is ever made. What a word says of a class is discounted: some seventy exponents, one for each group of words
+    that are as frequent and tell as much, are fitted on texts that were scored as if their fold had not been learned.
+    The textbook's model, which takes words as independent, is one argument away: ``calibrate=False, ngrams=1``.
+
+    Parameters
+    ----------
+    ngrams
+        how many words in a row make a unit: 2 means single words and pairs; (2, 3) pairs and triples
+    unit
+        "words", "words of two" characters at least, "words and punctuation", "characters", or "characters in words"
+    lowercase
+        whether capitals are made small
+    accents
+        "unicode": letters lose their accents; "ascii": and what is still not ASCII is left out
+    stop_words
+        words that are left out
+    calibrate
+        fit exponents; otherwise the words of a text count as they come
+    event, smoothing
+        without exponents, and for ``sample`` and ``log_density``: "multinomial", "complement" or "bernoulli", and the
+        count that every word is imagined to have: a number, a dict from words to numbers, or a background,
+        "collection" or "kneser-ney", whose strength is found by leaving each word out
+    priors
+        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+    random_state
+        the seed by which texts are drawn and dealt into folds
+
+    Attributes
+    ----------
+    classes_, class_count_, priors_, joint_
+        as of ``NaiveBayes``
+
+    Examples
+    --------
+    >>> from likely import TextClassifier
+    >>> texts = ["win a prize now", "free prize inside", "see you at lunch", "lunch at noon?"]
+    >>> model = TextClassifier(calibrate=False, ngrams=1).fit(texts, ["spam", "spam", "ham", "ham"])
+    >>> model.predict(["a free lunch prize", "see you at noon"]).tolist()
+    ['spam', 'ham']
+    >>> [word for word, _ in model.top_words("spam", 1)]
+    ['prize']
+    """
+
+    def __init__(
+        self,
+        ngrams: Any = 2,
+        *,
+        unit: str = "words and punctuation",
+        lowercase: bool = True,
+        accents: str | None = None,
+        stop_words: Any = (),
+        calibrate: bool = True,
+        event: str = "multinomial",
+        smoothing: Any = 1.0,
+        priors: Any = None,
+        random_state: int = 0,
+    ):
+        self.ngrams = ngrams
+        self.unit = unit
+        self.lowercase = lowercase
+        self.accents = accents
+        self.stop_words = stop_words
+        self.calibrate = calibrate
+        self.event = event
+        self.smoothing = smoothing
+        self.priors = priors
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from texts X and their labels y, forgetting all that was learned before.
+
+        Parameters
+        ----------
+        X
+            strings or bytes: a list or another iterable, a column of pandas, Polars or Arrow; None is a missing text
+        y
+            a label for each text
+        sample_weight
+            how much each text counts: a weight of 2 is the text twice
+        """
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more texts; the vocabulary grows with them. The exponents stay as the first texts decided.
+
+        ``classes`` may name labels that will come later; labels not named are learned when they come.
+        """
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _bag(self) -> Bag:
+        ngrams = self.ngrams if isinstance(self.ngrams, tuple | list) else (1, self.ngrams)
+        if len(ngrams) != 2 or not all(isinstance(n, int | np.integer) for n in ngrams):
+            raise ValueError(f"expected ngrams as a number of words, or the least and the most, got {self.ngrams!r}")
+        if isinstance(self.stop_words, str):
+            raise ValueError(f"expected stop_words as a list of words, got the text {self.stop_words!r}")
+        analyzer = Analyzer(
+            self.unit,  # type: ignore[arg-type]
+            (int(ngrams[0]), int(ngrams[1])),
+            self.lowercase,
+            self.accents,  # type: ignore[arg-type]
+            frozenset(self.stop_words),
+        )
+        return Bag(analyzer, self.event, self.smoothing)  # type: ignore[arg-type]
+
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
+        return (Part(self._bag(), None),)
+
+    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+        if not self.calibrate:
+            return super()._begun(table, assignment)
+        family, words = collect_discounted(self._bag(), table.strings[0], assignment, seed=self.random_state)
+        statistics = JointStatistics(class_weights(assignment), (words,))
+        return Knowledge((Part(family, None),), statistics, table.columns, self._given_priors())
+
+    def _read_first(self, X: Any) -> Table:
+        table = self._read_next(X)
+        if table.rows == 0:
+            raise ValueError("expected at least one text, got none")
+        return table
+
+    def _read_next(self, X: Any) -> Table:
+        if isinstance(X, Table):
+            return X
+        texts = as_texts(X)
+        return Table(np.zeros((len(texts), 1)), strings={0: texts})
+
+    def _without_each_fold(
+        self, table: Table, assignment: Assignment, places: NDArray[np.int64]
+    ) -> Iterator[Knowledge]:
+        if not self.calibrate:
+            yield from super()._without_each_fold(table, assignment, places)
+            return
+        for fold in range(int(places.max()) + 1):
+            others = places != fold
+            yield self._begun(table.taken(others), assignment.taken(others))
+
+    def evaluate(
+        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Evaluation:
+        """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
+        return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
+
+    @property
+    def _words(self) -> WordStatistics:
+        words = self._known().statistics.blocks[0]
+        assert isinstance(words, WordStatistics)
+        return words
+
+    @property
+    def textbook_(self) -> Joint:
+        """The joint distribution of the textbook, in which words are independent: what texts are drawn from."""
+        known = self._known()
+        if "textbook" not in known.derived:
+            parts = (Part(self._bag(), None),)
+            known.derived["textbook"] = Joint.solve(known.statistics, parts, known.columns, known.given_weights)
+        return known.derived["textbook"]  # type: ignore[no-any-return]
+
+    def log_density(self, X: Any) -> Array:
+        """Return log p(x) of each text by the textbook's model, whatever its class: how usual its words are."""
+        return self.textbook_.log_density(self._read_next(X))
+
+    def sample(self, n: int = 1, random_state: Any = None, given: Any = None) -> tuple[list[str], Labels]:
+        """Draw n bags of words by the textbook's model, first y, then words given y. Returns (texts, y)."""
+        if given:
+            raise ValueError(f"expected no cells in given=, which texts do not have, got {given!r}")
+        joint, generator = self.textbook_, random_generator(random_state)
+        codes = generator.choice(len(joint.classes), size=n, p=joint.weights)
+        density = joint.densities[0]
+        assert isinstance(density, BagDensity)
+        return [" ".join(words) for words in density.bags(codes, generator)], joint.classes[codes]
+
+    def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
+        """Say that there is nothing to fill in."""
+        raise TypeError("expected a table with missing cells to fill in, got a model of texts: texts have none")
+
+    def explain(self, X: Any, label: Any = None, against: Any = None) -> WordExplanation:  # type: ignore[override]
+        """Say what each word contributes to the log-odds of ``label`` against ``against``.
+
+        By default the likeliest class of each text against the next one.
+
+        >>> model = TextClassifier(calibrate=False, ngrams=1).fit(["good fun", "no fun", "bad"], ["+", "-", "-"])
+        >>> print(model.explain(["good"]))
+        '+' against '-', log-odds
+        before reading the text      -0.693
+        good                         +0.847
+        altogether                   +0.154
+        """
+        joint = self._known().joint
+        table = self._read_next(X)
+        one, other = self._pair(joint.log_joint(table), label, against)
+        density = joint.densities[0]
+        assert isinstance(density, BagDensity)
+        base = joint.log_weights[one] - joint.log_weights[other] + density.constant[one] - density.constant[other]
+        words = density.word_odds(Block(table, None), one, other)
+        return WordExplanation(joint.classes[one], joint.classes[other], base, *words)
+
+    def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
+        """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
+        words, c = self._words, self._place(label)
+        counts, of_all = np.zeros(len(words.terms)), words.in_words("count")
+        own = words.codes == c
+        counts[words.words[own]] = words.sums["count"][own]
+        if not counts.any():
+            return []
+        share, shares = counts / counts.sum(), of_all / of_all.sum()
+        there = np.flatnonzero(counts)
+        told = share[there] * np.log(share[there] / shares[there])
+        order = np.lexsort((there, -told))[:n]
+        terms = words.terms.take(there[order]).to_pylist()
+        return list(zip(terms, told[order].tolist(), strict=True))

@@ -1,0 +1,312 @@
+"""Texts as bags of words: the textbook's formulas, discounted words, and all that a classifier of texts is asked."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
+
+import likely
+from likely import Classifier, NaiveBayes, TextClassifier
+from likely.families.bag import Bag, _strength
+from likely.statistics import Assignment
+from likely.text import Analyzer, WordStatistics, collect_words
+
+WORDS = ["dog", "cat", "tulip", "rose", "the", "Straße", "naïve"]
+texts_and_labels = st.lists(
+    st.tuples(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), st.sampled_from(["a", "b", "c"])),
+    min_size=2,
+    max_size=20,
+).filter(lambda rows: len({label for _, label in rows}) > 1 and any(text for text, _ in rows))
+
+
+def textbook(**more):
+    return TextClassifier(calibrate=False, ngrams=1, unit="words", **more)
+
+
+def made(n=400, seed=0, classes=3):
+    """Texts of which some words tell the class, and most do not."""
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, classes, n)
+    texts = [
+        " ".join(
+            f"own{c}x{generator.integers(0, 30)}" if generator.random() < 0.15 else f"any{generator.integers(0, 300)}"
+            for _ in range(generator.integers(1, 40))
+        )
+        for c in y
+    ]
+    return texts, np.array([f"class {c}" for c in y])
+
+
+@pytest.mark.parametrize(
+    ("event", "peer"), [("multinomial", MultinomialNB), ("complement", ComplementNB), ("bernoulli", BernoulliNB)]
+)
+@pytest.mark.parametrize("smoothing", [1.0, 0.3])
+@given(texts_and_labels)
+def test_events_are_those_of_scikit_learn(event, peer, smoothing, rows):
+    texts, y = zip(*rows, strict=True)
+    vectorizer = CountVectorizer(token_pattern=r"(?u)\w+")
+    X = vectorizer.fit_transform(texts)
+    priors = "uniform" if event == "complement" else None
+    ours = textbook(event=event, smoothing=smoothing, priors=priors).fit(texts, y)
+    asked = [*texts, "cat cat unheard of", ""]
+    theirs = peer(alpha=smoothing).fit(X, y).predict_joint_log_proba(vectorizer.transform(asked))
+    expected = theirs - theirs.max(axis=1, keepdims=True)
+    expected = np.exp(expected) / np.exp(expected).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(ours.predict_proba(asked), expected, rtol=1e-9, atol=1e-12)
+    if event != "complement":
+        total = np.logaddexp.reduce(theirs, axis=1)
+        np.testing.assert_allclose(ours.log_density(asked), total, rtol=1e-9, atol=1e-9)
+
+
+def test_the_worked_example():
+    """θ = (.5, .4, .05, .05) or (.1, .1, .5, .3): the bag dog dog cat dog cat tulip, as in the lecture notes."""
+    texts = ["dog " * 10 + "cat " * 8 + "tulip rose", "dog " * 2 + "cat " * 2 + "tulip " * 10 + "rose " * 6]
+    model = textbook(smoothing=0).fit(texts, ["pets", "garden"])
+    bag = ["dog dog cat dog cat tulip"]
+    pets, garden = 0.5**3 * 0.4**2 * 0.05, 0.1**3 * 0.1**2 * 0.5
+    np.testing.assert_allclose(
+        model.predict_proba(bag), [[garden / (pets + garden), pets / (pets + garden)]], rtol=1e-12
+    )
+    np.testing.assert_allclose(model.log_density(bag), np.log((pets + garden) / 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", [textbook(), textbook(smoothing="kneser-ney"), TextClassifier()], ids=str)
+@given(rows=texts_and_labels, cut=st.integers(1, 20))
+def test_batches_merging_forgetting(model, rows, cut):
+    texts, y = zip(*rows, strict=True)
+    whole = model.__class__(**model.get_params()).fit(texts, y)
+    expected = whole.predict_proba(texts)
+    parts = model.__class__(**model.get_params()).fit(texts, y)
+    parts.partial_fit(texts[:cut], y[:cut]).forget(texts[:cut], y[:cut])
+    np.testing.assert_allclose(parts.predict_proba(texts), expected, rtol=1e-7, atol=1e-9)
+    if not model.calibrate and cut < len(texts):
+        one, two = (
+            textbook(smoothing=model.smoothing).fit(t, label)
+            for t, label in ((texts[:cut], y[:cut]), (texts[cut:], y[cut:]))
+        )
+        np.testing.assert_allclose(one.merge(two).predict_proba(texts), expected, rtol=1e-9)
+
+
+@given(texts_and_labels)
+def test_a_weight_of_two_is_a_text_twice(rows):
+    texts, y = zip(*rows, strict=True)
+    weights = np.arange(len(texts)) % 3
+    if len({label for label, weight in zip(y, weights, strict=True) if weight}) < len(set(y)):
+        return
+    weighed = textbook().fit(texts, y, sample_weight=weights)
+    again = textbook().fit(list(np.repeat(texts, weights)), np.repeat(y, weights))
+    known = [text for text, weight in zip(texts, weights, strict=True) if weight]
+    np.testing.assert_allclose(weighed.predict_proba(known), again.predict_proba(known), rtol=1e-9)
+
+
+def test_discounted_words_are_calibrated():
+    texts, y = made()
+    others, labels = made(seed=1)
+    plain, discounted = textbook().fit(texts, y), TextClassifier().fit(texts, y)
+    places = np.searchsorted(discounted.classes_, labels)
+
+    def loss(model):
+        return -np.mean(model.predict_log_proba(others)[np.arange(len(places)), places])
+
+    assert loss(discounted) < loss(plain)
+    assert discounted.score(others, labels) >= plain.score(others, labels) - 0.02
+    found = discounted.evaluate(texts, y, folds=4)
+    assert found.log_loss < np.log(3)
+    assert found.calibration_error < 0.1
+
+
+@pytest.mark.parametrize("model", [textbook(), textbook(event="bernoulli"), TextClassifier()], ids=str)
+def test_explanations_add_up(model):
+    texts, y = made(60)
+    model = model.__class__(**model.get_params()).fit(texts, y)
+    told = model.explain(texts[:7], "class 0", "class 2")
+    logs = model.predict_log_proba(texts[:7])
+    np.testing.assert_allclose(told.log_odds, logs[:, 0] - logs[:, 2], rtol=1e-9, atol=1e-9)
+    strongest = told.words(0)
+    assert [abs(odds) for _, _, odds in strongest] == sorted((abs(odds) for _, _, odds in strongest), reverse=True)
+    assert "before reading the text" in str(told)
+
+
+def test_missing_texts_say_nothing():
+    texts, y = made(60)
+    model = TextClassifier().fit([*texts, None], [*y, "class 0"])
+    same = TextClassifier().fit(texts, y)
+    np.testing.assert_allclose(model.predict_proba([None]), model.priors_[None, :], rtol=1e-12)
+    assert model.class_count_.sum() == same.class_count_.sum() + 1
+    words, others = (m._words.sums["weight"] for m in (model, same))
+    np.testing.assert_array_equal(words, others)
+
+
+@pytest.mark.parametrize(
+    "model", [textbook(), textbook(smoothing={"dog": 2.0, "cat": 1.0}), TextClassifier(stop_words=["any1"])], ids=str
+)
+def test_saved_pickled_and_read(model, tmp_path):
+    texts, y = made(80)
+    model = model.__class__(**model.get_params()).fit(texts, y)
+    expected = model.predict_proba(texts)
+    model.save(tmp_path / "model.likely")
+    for again in (likely.load(tmp_path / "model.likely"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict_proba(texts), expected)
+        again.partial_fit(texts[:5], y[:5]).forget(texts[:5], y[:5])
+        np.testing.assert_allclose(again.predict_proba(texts), expected, rtol=1e-9)
+
+
+def test_draws_have_the_words_of_their_class():
+    model = textbook(smoothing=0).fit(["dog cat cat", "rose rose tulip tulip"], ["pets", "garden"])
+    texts, y = model.sample(300, random_state=0)
+    for text, label in zip(texts, y, strict=True):
+        assert set(text.split()) <= ({"dog", "cat"} if label == "pets" else {"rose", "tulip"})
+    drawn = " ".join(text for text, label in zip(texts, y, strict=True) if label == "pets").split()
+    assert drawn.count("cat") / len(drawn) == pytest.approx(2 / 3, abs=0.08)
+
+
+def test_top_words():
+    texts, y = made(300)
+    model = TextClassifier(ngrams=1).fit(texts, y)
+    found = model.top_words("class 0", 5)
+    assert all(word.startswith("own0") for word, _ in found)
+    assert [told for _, told in found] == sorted((told for _, told in found), reverse=True)
+
+
+def test_strength_of_a_background_is_the_best():
+    texts, y = made(100)
+    codes = np.unique(y, return_inverse=True)[1].astype(np.int32)
+    words = collect_words(Analyzer("words"), pa.array(texts), Assignment(np.unique(y), codes))
+    shares = words.in_words("count") / words.in_words("count").sum()
+    n, p, totals = words.sums["count"], shares[words.words], words.in_classes("count")[words.codes]
+
+    def left_out(mu):
+        return (n * np.log((n - 1 + mu * p) / (totals - 1 + mu))).sum()
+
+    best = _strength(words, shares)
+    assert left_out(best) >= max(left_out(best * 1.01), left_out(best / 1.01))
+
+
+def test_threads_do_not_change_bits():
+    texts, y = made(3000, classes=5)
+    texts = [" ".join([text] * 20) for text in texts]  # enough for several pieces
+    before = likely.get_threads()
+    try:
+        found = []
+        for threads in (1, 2, 3):
+            likely.set_threads(threads)
+            found.append(TextClassifier().fit(texts, y).predict_proba(texts[:200]))
+    finally:
+        likely.set_threads(before)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (TextClassifier(ngrams="two"), "expected ngrams as a number"),
+        (TextClassifier(ngrams=0), "expected ngrams from 1"),
+        (TextClassifier(unit="lines"), "expected unit to be one of"),
+        (TextClassifier(stop_words="the"), "expected stop_words as a list"),
+        (TextClassifier(event="poisson"), "expected the event to be one of"),
+        (TextClassifier(smoothing=-1), "expected smoothing of 0 or more"),
+        (TextClassifier(event="bernoulli", smoothing={"a": 1}), "expected smoothing of 0 or more, got"),
+    ],
+)
+def test_parameters_that_are_none(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(["a", "b"], [0, 1])
+
+
+def test_texts_that_are_none():
+    model = textbook().fit(["a b", "b c"], [0, 1])
+    with pytest.raises(TypeError, match="expected several texts, got a single one"):
+        model.predict("a b")
+    with pytest.raises(TypeError, match="expected texts, got 3"):
+        model.predict(["a", 3])
+    with pytest.raises(ValueError, match="expected at least one text, got none"):
+        textbook().fit([], [])
+    with pytest.raises(ValueError, match="have words that are not left in their class"):
+        model.forget(["c c"], [0])
+    assert model.predict_proba([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("change", ["twice", "utf8", "class", "starts", "negative", "none"])
+def test_files_whose_words_do_not_fit(change, tmp_path):
+    from likely import files
+
+    model = textbook().fit(["dog cat", "cat rose"], ["a", "b"])
+    model.save(tmp_path / "model.likely")
+    header, arrays = files.read(tmp_path / "model.likely")
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    if change == "twice":
+        arrays["block 0.bytes"][:3] = arrays["block 0.bytes"][3:6]
+    elif change == "utf8":
+        arrays["block 0.bytes"][0] = 0xFF
+    elif change == "class":
+        arrays["block 0.codes"][0] = 7
+    elif change == "starts":
+        arrays["block 0.starts"] = arrays["block 0.starts"][::-1].copy()
+    elif change == "negative":
+        arrays["block 0.sum.count"][0] = -1.0
+    else:
+        del arrays["block 0.offsets"]
+    files.write(tmp_path / "broken.likely", header, arrays)
+    with pytest.raises(ValueError, match="expected"):
+        likely.load(tmp_path / "broken.likely")
+
+
+def table(n=300):
+    texts, y = made(n)
+    generator = np.random.default_rng(5)
+    return [
+        {"note": None if i % 9 == 0 else text, "size": float(generator.normal() + (label == "class 1")), "label": label}
+        for i, (text, label) in enumerate(zip(texts, y, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("kind", [NaiveBayes, Classifier])
+def test_columns_of_text(kind, tmp_path):
+    rows = table()
+    model = kind().fit(rows, "label")
+    without = kind(columns={"note": "ignore"}).fit(rows, "label")
+    assert "bag of words: note" in str(model)
+    assert model.score(rows, "label") > without.score(rows, "label") + 0.1
+    told = model.explain(rows[:20], "class 0", "class 1")
+    logs = model.predict_log_proba(rows[:20])
+    np.testing.assert_allclose(told.log_odds, logs[:, 0] - logs[:, 1], atol=1e-9)
+    if kind is NaiveBayes:  # to the other, that a text is missing says something, too
+        assert told.cells[0, 0] == 0
+    model.save(tmp_path / "model.likely")
+    again = likely.load(tmp_path / "model.likely")
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+    again.partial_fit(rows[:30], "label").forget(rows[:30], "label")
+    np.testing.assert_allclose(again.predict_proba(rows), model.predict_proba(rows), rtol=1e-7, atol=1e-9)
+    drawn, _ = model.sample(3, random_state=0)
+    assert drawn.column("note").null_count == 3
+    assert model.impute(rows[:1]).column("note").null_count == 1
+    assert 0.5 < kind().evaluate(rows, "label", folds=3).accuracy <= 1
+
+
+def test_weights_of_rows_with_texts():
+    rows = table(120)
+    weights = np.arange(len(rows)) % 3
+    weighed = Classifier().fit(rows, "label", sample_weight=weights)
+    again = Classifier().fit([row for row, w in zip(rows, weights, strict=True) for _ in range(w)], "label")
+    np.testing.assert_allclose(weighed.predict_proba(rows), again.predict_proba(rows), atol=1e-3)
+
+
+def test_statistics_are_a_group():
+    analyzer = Analyzer("words")
+    one = collect_words(analyzer, pa.array(["a b", "b c c"]), Assignment(np.array([0, 1]), np.array([0, 1], np.int32)))
+    two = collect_words(analyzer, pa.array(["c d", "a"]), Assignment(np.array([1, 2]), np.array([0, 1], np.int32)))
+    both, other = one + two, two + one
+    assert sorted(both.terms.to_pylist()) == sorted(other.terms.to_pylist()) == ["a", "b", "c", "d"]
+    assert isinstance(both - two, WordStatistics)
+    for name, array in (both - two).sums.items():
+        expected = one.aligned({"class": np.array([0, 1, 2])}).sums[name]
+        np.testing.assert_allclose(array, expected, atol=1e-12)
+    np.testing.assert_allclose((one * 2.0).sums["count"], 2 * one.sums["count"])
+    assert len((one * 0.0).terms) == 0
+    assert Bag(analyzer) == Bag(Analyzer("words"))
