@@ -207,7 +207,7 @@ class GenerativeClassifier(Questions):
         probabilities = np.empty((table.rows, len(assignment.classes)))
         for fold, knowledge in enumerate(self._without_each_fold(table, assignment, places)):
             held = places == fold
-            probabilities[held] = knowledge.posterior(table.taken(held))
+            probabilities[held] = knowledge.comparison.posterior(table.taken(held))
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
         return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,47 +57,15 @@ class Knowledge:
         """The members that compare classes, if there are any, with the statistics of all rows."""
         return None if self._selection is None else replace(self._selection, statistics=self._of(encoded=True))
 
-    def posterior(self, table: Table, *, log: bool = False) -> Array:
-        """Return p(y | x) for every row and class, or its logarithm."""
-        if self.selection is None:
-            return self.joint.posterior(table, log=log)
-        found = self._calibrated(self.selection, table)
-        return found if log else np.exp(found)
-
-    def likeliest(self, table: Table) -> NDArray[np.int64]:
-        """Return the place of the likeliest class of every row."""
-        if self.selection is None:
-            return self.joint.likeliest(table)
-        return np.asarray(self._calibrated(self.selection, table).argmax(axis=1))
-
-    def scores(self, table: Table) -> Array:
-        """Return scores of every row and class, whose differences are log-odds: log p(x, y), or log p(y | x)."""
-        return self.joint.log_joint(table) if self.selection is None else self._calibrated(self.selection, table)
-
-    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
-        """Return what every cell says for class ``one`` of its row against class ``other``."""
-        if self.selection is None:
-            return self.joint.log_odds(table, one, other)
-        scores, rows = self._calibrated(self.selection, table), np.arange(table.rows)
-        base, cells = self.selection.log_odds(table, one, other)
-        base = base + subtract_logs(self._prior_shift[one], self._prior_shift[other])
-        return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
-
-    def _calibrated(self, selection: Selection, table: Table) -> Array:
-        scores = selection.log_posterior(table)
-        if self._prior_shift.any():
-            scores = scores + self._prior_shift
-            top = scores.max(axis=1, keepdims=True)
-            scores -= top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
-        return scores
-
     @cached_property
-    def _prior_shift(self) -> Array:
-        """By how much given class weights move every class from its share of the rows, in logarithms."""
-        if self.given_weights is None or self.selection is None:
-            return np.zeros(len(self.statistics.classes))
+    def comparison(self) -> "Joint | Calibrated":
+        """What compares classes."""
+        if self.selection is None:
+            return self.joint
+        if self.given_weights is None:
+            return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.given_weights) - np.log(self.selection.shares))
+            return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.shares))
 
     def _of(self, *, encoded: bool) -> JointStatistics:
         blocks = zip(self.parts, self.statistics.blocks, strict=True)
@@ -113,6 +81,38 @@ class Knowledge:
         members = tuple(member.part for member in selection.members)
         joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *selection.statistics.blocks))
         return Knowledge((*self.parts, *members), joined, self.columns, self.priors, selection)
+
+
+class Calibrated(NamedTuple):
+    """The members of a selection, asked as a joint is asked. They compare classes and know no p(x)."""
+
+    selection: Selection
+    shift: Array
+    """by how much given class weights move every class from its share of the rows, in logarithms"""
+
+    def log_joint(self, table: Table) -> Array:
+        """Return log p(y | x) for every row and class: log p(x, y) up to what classes share."""
+        scores = self.selection.log_posterior(table)
+        if self.shift.any():
+            scores = scores + self.shift
+            top = scores.max(axis=1, keepdims=True)
+            scores -= top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        return scores
+
+    def posterior(self, table: Table, *, log: bool = False) -> Array:
+        """Return p(y | x) for every row and class, or its logarithm."""
+        return self.log_joint(table) if log else np.exp(self.log_joint(table))
+
+    def likeliest(self, table: Table) -> NDArray[np.int64]:
+        """Return the place of the likeliest class of every row."""
+        return np.asarray(self.log_joint(table).argmax(axis=1))
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
+        """Return what every cell says for class ``one`` of its row against class ``other``."""
+        scores, rows = self.log_joint(table), np.arange(table.rows)
+        base, cells = self.selection.log_odds(table, one, other)
+        base = base + subtract_logs(self.shift[one], self.shift[other])
+        return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
 
 
 def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.explanation import Explanation
-from likely.estimators.knowledge import Knowledge, few
+from likely.estimators.knowledge import Calibrated, Knowledge, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
@@ -70,6 +70,12 @@ class Questions(Estimator):
         return self._known().joint
 
     @property
+    def _comparison(self) -> Joint | Calibrated:
+        """What compares classes: the joint, unless members were chosen for it."""
+        known = self._known()
+        return self.joint_ if known.selection is None else known.comparison
+
+    @property
     def priors_(self) -> Array:
         """p(y), one for each class."""
         return self._known().joint.weights
@@ -81,8 +87,8 @@ class Questions(Estimator):
     @row_by_row
     def predict(self, X: Any) -> Labels:
         """Return the likeliest class of each row."""
-        known = self._known()
-        labels: Labels = self.classes_[known.likeliest(self._read_next(X))]
+        comparison = self._comparison
+        labels: Labels = self.classes_[comparison.likeliest(self._read_next(X))]
         return labels
 
     @row_by_row
@@ -92,11 +98,11 @@ class Questions(Estimator):
         Given the name or number ``of`` another column, of categories or of 0 and 1, p(that column | the others), as if
         it were missing: the label is only a column, too. ``values_of`` says which value is which.
         """
-        known = self._known()
+        comparison = self._comparison
         if of is not None:
             self.values_of(of)  # which says what is wrong with it
         table = self._read_next(X)
-        return known.posterior(table) if of is None else known.joint.column_posterior(table, self._column(of))[1]
+        return comparison.posterior(table) if of is None else self.joint_.column_posterior(table, self._column(of))[1]
 
     def values_of(self, column: Any) -> NDArray[Any]:
         """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
@@ -122,8 +128,8 @@ class Questions(Estimator):
     @row_by_row
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x), rows × classes, exact where p itself would round to 0 or 1."""
-        known = self._known()
-        return known.posterior(self._read_next(X), log=True)
+        comparison = self._comparison
+        return comparison.posterior(self._read_next(X), log=True)
 
     @row_by_row
     def decision_function(self, X: Any) -> Array:
@@ -131,8 +137,8 @@ class Questions(Estimator):
 
         If probabilities are calibrated, log p(y | x) stands in place of log p(x, y).
         """
-        known = self._known()
-        scores = known.scores(self._read_next(X))
+        comparison = self._comparison
+        scores = comparison.log_joint(self._read_next(X))
         if scores.shape[1] != 2:
             return scores
         return subtract_logs(scores[:, 1], scores[:, 0])
@@ -243,11 +249,12 @@ class Questions(Estimator):
         to the calibrated log-odds; where few rows were learned, all are scaled down, as no probability is surer than
         they allow.
         """
-        known = self._known()
+        comparison = self._comparison
         table = self._read_next(X)
-        one, other = self._pair(known.scores(table), label, against)
-        base, cells = known.log_odds(table, one, other)
-        return Explanation(self.classes_[one], self.classes_[other], base, cells, known.columns, self._shown(table, X))
+        one, other = self._pair(comparison.log_joint(table), label, against)
+        base, cells = comparison.log_odds(table, one, other)
+        columns = self._known().columns
+        return Explanation(self.classes_[one], self.classes_[other], base, cells, columns, self._shown(table, X))
 
     def _shown(self, table: Table, X: Any) -> Any:
         """Return the cells as an explanation shows them."""
