@@ -1,9 +1,10 @@
 //! What becomes of the pairs of each document: rows of a sparse matrix, or sums of classes.
 
+use super::lexicon::Lexicon;
 use super::reader::Reader;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
-use super::vocabulary::{Lexicon, Vocabulary};
+use super::vocabulary::Vocabulary;
 use crate::threads;
 use std::ops::Range;
 

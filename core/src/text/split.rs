@@ -31,39 +31,29 @@ pub struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// Calls `word` with every word of a folded text.
+    /// Calls `word` with every word of a folded text: all text from its start on, and its length.
     #[inline]
-    pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8])) {
+    pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8], usize)) {
         let (least, punctuation) = match self.kind {
             Kind::Words { least } => (least, false),
             _ => (1, true),
         };
         let mut at = 0;
         while at < text.len() {
-            let (character, length) = Alphabet::decode(text, at);
             let start = at;
-            at += length;
-            if self.alphabet.is_word(character) {
-                at = self.end_of_word(text, at);
-                if least < 2 || has_characters(&text[start..at], least) {
-                    word(&text[start..at]);
+            at = self.alphabet.end_of_word(text, at);
+            if at > start {
+                if at - start >= 4 * least || has_characters(&text[start..at], least) {
+                    word(&text[start..], at - start);
                 }
-            } else if punctuation && !self.alphabet.is_space(character) {
-                word(&text[start..at]);
+                continue;
             }
-        }
-    }
-
-    #[inline]
-    fn end_of_word(&self, text: &[u8], mut at: usize) -> usize {
-        while at < text.len() {
             let (character, length) = Alphabet::decode(text, at);
-            if !self.alphabet.is_word(character) {
-                break;
-            }
             at += length;
+            if punctuation && !self.alphabet.is_space(character) {
+                word(&text[start..], length);
+            }
         }
-        at
     }
 
     /// Calls `unit` with every run of characters of a folded text, which it changes.
@@ -161,7 +151,7 @@ fn is_first(byte: u8) -> bool {
 }
 
 fn has_characters(text: &[u8], least: usize) -> bool {
-    text.len() >= least && (text.len() >= 4 * least || text.iter().filter(|byte| is_first(**byte)).count() >= least)
+    text.iter().filter(|byte| is_first(**byte)).count() >= least
 }
 
 #[cfg(test)]
@@ -172,9 +162,9 @@ mod tests {
     fn units(kind: Kind, shortest: usize, longest: usize, text: &str) -> Vec<String> {
         let analysis = Analysis { kind, shortest, longest, alphabet: Alphabet::ascii(true, Invalid::Refuse) };
         let mut out = Vec::new();
-        let keep = |unit: &[u8]| out.push(String::from_utf8(unit.to_vec()).unwrap());
+        let mut keep = |unit: &[u8]| out.push(String::from_utf8(unit.to_vec()).unwrap());
         if kind.is_words() {
-            analysis.words(text.as_bytes(), keep);
+            analysis.words(text.as_bytes(), |tail, length| keep(&tail[..length]));
         } else {
             analysis.characters(&mut text.as_bytes().to_vec(), &mut Vec::new(), &mut Vec::new(), keep);
         }
