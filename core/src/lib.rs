@@ -5,6 +5,7 @@ mod density;
 mod expected;
 mod labels;
 mod linear;
+mod memory;
 mod moments;
 mod posterior;
 mod scatter;

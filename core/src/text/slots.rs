@@ -1,6 +1,7 @@
 //! A hash table from the names of nodes to the nodes: what is compared lies beside what is found, in one line of the cache.
 
 use super::vocabulary::NONE;
+use crate::memory::filled;
 use crate::simd::prefetch;
 use std::hash::{BuildHasher, RandomState};
 
@@ -100,7 +101,7 @@ impl Slots {
         if self.filled * 5 > self.table.len() * 3 {
             let old = std::mem::take(&mut self.table);
             let mask = old.len() * 2 - 1;
-            self.table = vec![EMPTY; old.len() * 2];
+            self.table = filled(EMPTY, old.len() * 2);
             for slot in old.into_iter().filter(|slot| slot.node != NONE) {
                 let mut place = hashes(slot.node) as usize & mask;
                 while self.table[place].node != NONE {
