@@ -62,7 +62,7 @@ def test_units_are_those_of_python(name, texts):
 
 
 @pytest.mark.parametrize("name", ANALYZERS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(texts=DOCUMENTS, others=DOCUMENTS)
 def test_a_vocabulary_is_looked_up(name, texts, others):
     analyzer = ANALYZERS[name][0]
@@ -74,7 +74,7 @@ def test_a_vocabulary_is_looked_up(name, texts, others):
 
 
 @pytest.mark.parametrize("name", ANALYZERS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(texts=DOCUMENTS, codes=st.lists(st.integers(-1, 3), min_size=12, max_size=12))
 def test_classes_are_sums_of_documents(name, texts, codes):
     analyzer = ANALYZERS[name][0]
@@ -99,7 +99,7 @@ def test_every_character_is_as_python_has_it(lowercase, accents):
     found = tables(lowercase, accents, True)
     becomes = found.becomes.tobytes()
     folded = {int(code): becomes[found.starts[i] : found.starts[i + 1]].decode() for i, code in enumerate(found.folded)}
-    for code in [*range(128, 0xD800), *range(0xE000, 0x20000), *range(0x20000, 0x110000, 61)]:
+    for code in [*range(128, 0x3400), *range(0x3400, 0xA000, 61), *range(0xA000, 0xD800), *range(0xE000, 0x20000)]:
         character, kind = chr(code), int(found.kinds[code])
         expected = strip(character.lower() if lowercase else character)
         assert ("" if kind & 32 else folded.get(code, character)) == expected
@@ -109,7 +109,7 @@ def test_every_character_is_as_python_has_it(lowercase, accents):
 
 def test_the_form_of_a_sigma_depends_on_every_neighbour():
     analyzer = Analyzer("characters", (1, 1))
-    for start in range(0, 0x1F000, 0x100):
+    for start in [*range(0, 0x3200, 0x100), 0xA600, 0xA700, 0xFB00, 0xFE00, 0x10400, 0x1D400, 0x1E900, 0xE0100]:
         texts = [
             t for c in range(start, start + 0x100) if not 0xD800 <= c < 0xE000 for t in (f"a{chr(c)}Σ", f"aΣ{chr(c)}b")
         ]
@@ -128,7 +128,7 @@ def test_threads_do_not_matter(name, threads):
     analyzer = ANALYZERS[name][0]
     generator = np.random.default_rng(5)
     words = np.array([f"wörd{i}" if i % 3 else f"a{i} b" for i in range(3000)])
-    texts = [" ".join(words[generator.zipf(1.3, n) % 3000]) for n in generator.integers(0, 250, 4000)]
+    texts = [" ".join(words[generator.zipf(1.3, n) % 3000]) for n in generator.integers(0, 250, 1500)]
     codes = generator.integers(0, 5, len(texts))
     found = []
     for number in (1, 2, 7):

@@ -147,7 +147,7 @@ mod tests {
 
     fn counts(shortest: usize, longest: usize, stops: &[&str], texts: &[&str]) -> (Vec<String>, Vec<Vec<Pair>>) {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest, longest, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest, longest, alphabet };
         let mut reader = Reader::new(analysis, Vocabulary::growing(stops.iter().map(|stop| stop.as_bytes())));
         let rows = texts.iter().map(|text| reader.read(0, text.as_bytes()).unwrap().to_vec()).collect();
         let (offsets, bytes) = reader.vocabulary.terms();
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn unknown_words_are_passed_over() {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest: 1, longest: 3, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 3, alphabet };
         let terms = [&b"b c d"[..], b"a", b"c d"];
         let vocabulary = Vocabulary::known(std::iter::empty(), terms.into_iter(), true);
         let mut reader = Reader::new(analysis, &vocabulary);

@@ -218,7 +218,7 @@ mod tests {
             offsets.push(bytes.len() as i64);
         }
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest: 1, longest: 2, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 2, alphabet };
         f(&Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None }, &analysis)
     }
 

@@ -4,8 +4,8 @@ use super::alphabet::Alphabet;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// Runs of word characters, of so many at least.
-    Words { least: usize },
+    /// Runs of word characters; whether a single one is a word.
+    Words { single: bool },
     /// Runs of word characters, and every other character that is not a space.
     WordsAndPunctuation,
     /// Runs of characters; several spaces in a row are one.
@@ -34,16 +34,16 @@ impl Analysis<'_> {
     /// Calls `word` with every word of a folded text: all text from its start on, and its length.
     #[inline]
     pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8], usize)) {
-        let (least, punctuation) = match self.kind {
-            Kind::Words { least } => (least, false),
-            _ => (1, true),
+        let (single, punctuation) = match self.kind {
+            Kind::Words { single } => (single, false),
+            _ => (true, true),
         };
         let mut at = 0;
         while at < text.len() {
             let start = at;
             at = self.alphabet.end_of_word(text, at);
             if at > start {
-                if at - start >= 4 * least || has_characters(&text[start..at], least) {
+                if single || at - start > width(text[start]) {
                     word(&text[start..], at - start);
                 }
                 continue;
@@ -139,7 +139,7 @@ fn runs(text: &[u8], shortest: usize, longest: usize, window: &mut Vec<usize>, m
             window.drain(..window.len() + 1 - longest);
         }
         window.push(at);
-        at += Alphabet::decode(text, at).1;
+        at += width(text[at]);
         for n in shortest..=longest.min(window.len()) {
             unit(&text[window[window.len() - n]..at]);
         }
@@ -150,8 +150,15 @@ fn is_first(byte: u8) -> bool {
     byte & 0xC0 != 0x80
 }
 
-fn has_characters(text: &[u8], least: usize) -> bool {
-    text.iter().filter(|byte| is_first(**byte)).count() >= least
+/// The bytes of the character that begins with this one.
+#[inline]
+fn width(first: u8) -> usize {
+    match first {
+        0..0x80 => 1,
+        0x80..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        0xF0.. => 4,
+    }
 }
 
 #[cfg(test)]
@@ -173,8 +180,8 @@ mod tests {
 
     #[test]
     fn words() {
-        assert_eq!(units(Kind::Words { least: 2 }, 1, 1, " a bc, d_e f1\0gh"), ["bc", "d_e", "f1", "gh"]);
-        assert_eq!(units(Kind::Words { least: 1 }, 1, 1, "a b"), ["a", "b"]);
+        assert_eq!(units(Kind::Words { single: false }, 1, 1, " a bc, d_e f1\0gh"), ["bc", "d_e", "f1", "gh"]);
+        assert_eq!(units(Kind::Words { single: true }, 1, 1, "a b"), ["a", "b"]);
         assert_eq!(units(Kind::WordsAndPunctuation, 1, 1, "no! a…b\n"), ["no", "!", "a", "…", "b"]);
     }
 
