@@ -6,6 +6,7 @@ left to scikit-learn, too.
 
 import codecs
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,8 @@ class Vectorizer:
         if self.analyzer == "word":
             unit = _WORDS.get(self.token_pattern) if self.tokenizer is None else None
             stop_words = self.get_stop_words()
-        shortest, longest = self.ngram_range
-        if unit is None or not (isinstance(shortest, int) and isinstance(longest, int) and 1 <= shortest <= longest):
+        shortest, longest = (int(n) if isinstance(n, Integral) else 0 for n in self.ngram_range)
+        if unit is None or not 1 <= shortest <= longest:
             return None
         words = frozenset(word for word in stop_words or () if isinstance(word, str))
         accents = self.strip_accents or None
