@@ -7,6 +7,7 @@ mod evidence_bindings;
 mod expected;
 mod labels;
 mod linear;
+mod memory;
 mod moments;
 mod posterior;
 mod scatter;

@@ -25,7 +25,7 @@ pub fn has_avx2() -> bool {
 
 /// Asks for a place in memory that will be read soon.
 #[inline(always)]
-pub fn prefetch(place: &f64) {
+pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // Safe: a hint about an address that is borrowed, and every x86-64 machine has SSE.
     unsafe {

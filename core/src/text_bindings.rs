@@ -54,8 +54,8 @@ pub type Tables<'py> =
 pub fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult<Analysis<'a>> {
     let (kind, shortest, longest, lower, invalid, _) = settings;
     let kind = match kind.as_str() {
-        "words of two" => Kind::Words { least: 2 },
-        "words" => Kind::Words { least: 1 },
+        "words of two" => Kind::Words { single: false },
+        "words" => Kind::Words { single: true },
         "words and punctuation" => Kind::WordsAndPunctuation,
         "characters" => Kind::Characters,
         "characters in words" => Kind::CharactersInWords,

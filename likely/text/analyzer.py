@@ -192,7 +192,7 @@ class Analyzer:
     def _tables(self, arrays: Buffers) -> Tables | None:
         """Return what must be known of the characters that are there."""
         ascii_only, sigma = native.survey_text(stretch(arrays))
-        if ascii_only and self.errors != "replace":
+        if ascii_only:
             return None
         return tables(self.lowercase, self.accents, sigma and self.lowercase)
 

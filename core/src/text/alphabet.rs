@@ -38,6 +38,17 @@ const ASCII: [u8; 128] = {
     kinds
 };
 
+/// Which bytes are word characters by themselves.
+const WORD_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        bytes[byte] = ASCII[byte] & WORD != 0;
+        byte += 1;
+    }
+    bytes
+};
+
 /// What to do with bytes that are not UTF-8.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Invalid {
@@ -87,9 +98,23 @@ impl<'a> Alphabet<'a> {
         if place < 128 { ASCII[place] } else { self.kinds.get(place).copied().unwrap_or(0) }
     }
 
+    /// Where the run of word characters ends that `at` is in or before: `at` itself if no such character is there.
     #[inline]
-    pub fn is_word(&self, character: u32) -> bool {
-        self.kind(character) & WORD != 0
+    pub fn end_of_word(&self, text: &[u8], mut at: usize) -> usize {
+        while let Some(&byte) = text.get(at) {
+            if WORD_BYTES[byte as usize] {
+                at += 1;
+            } else if byte < 0x80 {
+                break;
+            } else {
+                let (character, length) = Self::decode(text, at);
+                if self.kind(character) & WORD == 0 {
+                    break;
+                }
+                at += length;
+            }
+        }
+        at
     }
 
     #[inline]
@@ -167,8 +192,11 @@ fn repaired(text: &[u8], invalid: Invalid) -> String {
 /// Whether texts are ASCII throughout, and whether there is a capital sigma: they say which tables are needed.
 pub fn survey(bytes: &[u8]) -> (bool, bool) {
     let run = ascii_run(bytes);
-    let sigma = "Σ".as_bytes();
-    (run == bytes.len(), bytes[run..].windows(2).any(|pair| pair == sigma))
+    // few texts are Greek: in blocks without the first byte of a sigma there is nothing more to look for
+    let sigma = |at: usize| bytes[at..].starts_with("Σ".as_bytes());
+    let block = |at: usize| at..(at + 4096).min(bytes.len());
+    let mut blocks = (run..bytes.len()).step_by(4096).map(block).filter(|block| bytes[block.clone()].contains(&0xCE));
+    (run == bytes.len(), blocks.any(|mut block| block.any(sigma)))
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ mod tests {
         let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
         let texts = Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None };
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest: 1, longest: 1, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 1, alphabet };
         let grow = || Vocabulary::growing(std::iter::empty());
         let (amounts, classes, words) = collect(&texts, &analysis, codes, weights, 2, grow).unwrap();
         let (offsets, bytes) = words.terms();

@@ -87,7 +87,8 @@ impl Hasher {
         } else {
             joined.clear();
             window.clear();
-            analysis.words(folded, |word| {
+            analysis.words(folded, |tail, length| {
+                let word = &tail[..length];
                 if !stops.is_empty() && stops.contains(word) {
                     return;
                 }

@@ -1,7 +1,7 @@
 //! Amounts of two sets of documents, whose units and classes are numbered in their own ways, added up or taken apart.
 
 use super::amounts::{Amount, ByUnit};
-use super::vocabulary::{Lexicon, Vocabulary};
+use super::vocabulary::Vocabulary;
 
 /// What is left of a number when all of it was taken away, up to rounding.
 const ROUNDING: f64 = 1e-9;
@@ -43,13 +43,13 @@ pub struct Lacking;
 pub fn merge(one: &Side, two: &Side, factor: f64) -> Result<(ByUnit, Vec<i64>), Lacking> {
     let mut words = Vocabulary::growing(std::iter::empty());
     for term in one.terms {
-        words.word(term, true);
+        words.add(term, true);
     }
     let first = one.terms.len();
     let mut found = vec![None; first];
     let mut more = Vec::new();
     for (place, term) in two.terms.iter().enumerate() {
-        let node = words.word(term, true);
+        let node = words.add(term, true);
         let unit = words.unit(node) as usize;
         if unit < first {
             found[unit] = Some(place);

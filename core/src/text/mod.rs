@@ -5,7 +5,9 @@
 //! | `texts.rs` | documents as Arrow string buffers, read where they lie |
 //! | `alphabet.rs` | which characters form words, what lower case and the loss of accents make of them |
 //! | `split.rs` | one document, folded, into its units |
+//! | `slots.rs` | a hash table |
 //! | `vocabulary.rs` | units and their numbers; two vocabularies into one |
+//! | `lexicon.rs` | what a reader asks of a vocabulary |
 //! | `reader.rs` | one document into (unit, count) pairs |
 //! | `sinks.rs` | what becomes of the pairs: rows of a sparse matrix, sums of classes |
 //! | `amounts.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
@@ -33,10 +35,12 @@
 pub mod alphabet;
 pub mod amounts;
 pub mod hashing;
+pub mod lexicon;
 pub mod merge;
 pub mod reader;
 pub mod scores;
 pub mod sinks;
+pub mod slots;
 pub mod sparse;
 pub mod split;
 pub mod texts;

@@ -1,11 +1,16 @@
 //! One document into pairs of a unit and how often it is there.
 
+use super::lexicon::Lexicon;
+use super::slots::Name;
 use super::split::Analysis;
 use super::texts::TextError;
-use super::vocabulary::{Lexicon, NONE};
+use super::vocabulary::NONE;
 
 /// A unit's number and its count in one document.
 pub type Pair = (u32, u32);
+
+/// Words named ahead of being looked up, so that their places in memory are there by then.
+const AHEAD: usize = 16;
 
 /// Reads documents one after another; what it needs for that is kept from one to the next.
 pub struct Reader<'a, L> {
@@ -15,8 +20,9 @@ pub struct Reader<'a, L> {
     folded: Vec<u8>,
     padded: Vec<u8>,
     window: Vec<usize>,
-    /// The n-grams of one, two, … words that end with the word before.
-    recent: Vec<u32>,
+    /// The words of a document, and the n-grams that end with each of them.
+    words: Vec<u32>,
+    grams: Vec<u32>,
     pairs: Vec<Pair>,
 }
 
@@ -51,42 +57,42 @@ impl<'a, L: Lexicon> Reader<'a, L> {
             folded: Vec::new(),
             padded: Vec::new(),
             window: Vec::new(),
-            recent: Vec::new(),
+            words: Vec::new(),
+            grams: Vec::new(),
             pairs: Vec::new(),
         }
     }
 
     /// The pairs of a document, in the order of first appearance. `document` is its number, for errors.
     pub fn read(&mut self, document: usize, text: &[u8]) -> Result<&[Pair], TextError> {
-        let Self { vocabulary, analysis, tally, folded, padded, window, recent, pairs } = self;
+        let Self { vocabulary, analysis, tally, folded, padded, window, words, grams, pairs } = self;
         analysis.alphabet.fold(document, text, folded)?;
-        if !analysis.kind.is_words() {
+        if analysis.kind.is_words() {
+            folded.extend_from_slice(b"        "); // no words, and the last one is named as fast as any
+            find_words(vocabulary, analysis, folded, words);
+            if analysis.shortest == 1 {
+                words.iter().filter(|&&word| word != NONE).for_each(|&word| tally.add(word));
+            }
+            grams.clone_from(words);
+            for n in 2..=analysis.longest.min(words.len()) {
+                extend_grams(vocabulary, words, grams, n, n >= analysis.shortest);
+                if n >= analysis.shortest {
+                    grams[n - 1..].iter().filter(|&&gram| gram != NONE).for_each(|&gram| tally.add(gram));
+                }
+            }
+        } else {
             analysis.characters(folded, padded, window, |unit| {
-                let node = vocabulary.word(unit, true);
+                let name = vocabulary.all().slots.word(unit, unit.len());
+                let node = vocabulary.word(&name, unit, true);
                 if node != NONE {
                     tally.add(node);
-                }
-            });
-        } else if analysis.longest == 1 {
-            analysis.words(folded, |word| {
-                let node = vocabulary.word(word, true);
-                if node != NONE && !vocabulary.is_stop(node) {
-                    tally.add(node);
-                }
-            });
-        } else {
-            recent.clear();
-            analysis.words(folded, |word| {
-                let node = vocabulary.word(word, analysis.shortest == 1);
-                if node == NONE || !vocabulary.is_stop(node) {
-                    add_grams(vocabulary, analysis, recent, tally, node);
                 }
             });
         }
         pairs.clear();
         for node in tally.met.drain(..) {
             let count = std::mem::take(&mut tally.counts[node as usize]);
-            let unit = vocabulary.unit(node);
+            let unit = vocabulary.all().unit(node);
             if unit != NONE {
                 pairs.push((unit, count));
             }
@@ -95,27 +101,42 @@ impl<'a, L: Lexicon> Reader<'a, L> {
     }
 }
 
-/// Counts the n-grams that end with `word`, and keeps them for the next word to continue.
-#[inline]
-fn add_grams<L: Lexicon>(vocabulary: &mut L, analysis: &Analysis, recent: &mut Vec<u32>, tally: &mut Tally, word: u32) {
-    let mut gram = word;
-    for n in 1..=analysis.longest.min(recent.len() + 1) {
-        if n >= analysis.shortest && gram != NONE {
-            tally.add(gram);
+/// Finds the words of a text, but for those to stop.
+fn find_words<L: Lexicon>(vocabulary: &mut L, analysis: &Analysis, text: &[u8], words: &mut Vec<u32>) {
+    words.clear();
+    let mut find = |vocabulary: &mut L, (name, start): &(Name, usize)| {
+        let node = vocabulary.word(name, &text[*start..], analysis.shortest == 1);
+        if node == NONE || !vocabulary.all().is_stop(node) {
+            words.push(node);
         }
-        let Some(left) = recent.get_mut(n - 1) else {
-            recent.push(gram);
-            break;
-        };
-        let before = std::mem::replace(left, gram);
-        if n == analysis.longest {
-            break;
+    };
+    let mut ahead = [None; AHEAD];
+    let mut next = 0;
+    analysis.words(text, |tail, length| {
+        let name = vocabulary.all().slots.word(tail, length);
+        vocabulary.all().slots.expect(&name);
+        if let Some(named) = ahead[next % AHEAD].replace((name, text.len() - tail.len())) {
+            find(vocabulary, &named);
         }
-        gram = if before == NONE || word == NONE {
-            NONE
-        } else {
-            vocabulary.gram(before, word, n + 1 >= analysis.shortest)
-        };
+        next += 1;
+    });
+    for i in next..next + AHEAD {
+        if let Some(named) = &ahead[i % AHEAD] {
+            find(vocabulary, named);
+        }
+    }
+}
+
+/// Makes n-grams of n words of those of one less: each is the one that ends a word before, and the word.
+fn extend_grams<L: Lexicon>(vocabulary: &mut L, words: &[u32], grams: &mut [u32], n: usize, counted: bool) {
+    let mut left = grams[n - 2];
+    for i in n - 1..words.len() {
+        if i + AHEAD < words.len() {
+            let slots = &vocabulary.all().slots;
+            slots.expect(&slots.gram(grams[i + AHEAD - 1], words[i + AHEAD]));
+        }
+        let gram = if left == NONE || words[i] == NONE { NONE } else { vocabulary.gram(left, words[i], counted) };
+        left = std::mem::replace(&mut grams[i], gram);
     }
 }
 
@@ -126,7 +147,7 @@ mod tests {
 
     fn counts(shortest: usize, longest: usize, stops: &[&str], texts: &[&str]) -> (Vec<String>, Vec<Vec<Pair>>) {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest, longest, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest, longest, alphabet };
         let mut reader = Reader::new(analysis, Vocabulary::growing(stops.iter().map(|stop| stop.as_bytes())));
         let rows = texts.iter().map(|text| reader.read(0, text.as_bytes()).unwrap().to_vec()).collect();
         let (offsets, bytes) = reader.vocabulary.terms();
@@ -153,7 +174,7 @@ mod tests {
     #[test]
     fn unknown_words_are_passed_over() {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest: 1, longest: 3, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 3, alphabet };
         let terms = [&b"b c d"[..], b"a", b"c d"];
         let vocabulary = Vocabulary::known(std::iter::empty(), terms.into_iter(), true);
         let mut reader = Reader::new(analysis, &vocabulary);

@@ -1,9 +1,10 @@
 //! What becomes of the pairs of each document: rows of a sparse matrix, or sums of classes.
 
+use super::lexicon::Lexicon;
 use super::reader::Reader;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
-use super::vocabulary::{Lexicon, Vocabulary};
+use super::vocabulary::Vocabulary;
 use crate::threads;
 use std::ops::Range;
 
@@ -217,7 +218,7 @@ mod tests {
             offsets.push(bytes.len() as i64);
         }
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
-        let analysis = Analysis { kind: Kind::Words { least: 1 }, shortest: 1, longest: 2, alphabet };
+        let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 2, alphabet };
         f(&Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None }, &analysis)
     }
 

@@ -4,8 +4,8 @@ use super::alphabet::Alphabet;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// Runs of word characters, of so many at least.
-    Words { least: usize },
+    /// Runs of word characters; whether a single one is a word.
+    Words { single: bool },
     /// Runs of word characters, and every other character that is not a space.
     WordsAndPunctuation,
     /// Runs of characters; several spaces in a row are one.
@@ -31,39 +31,29 @@ pub struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// Calls `word` with every word of a folded text.
+    /// Calls `word` with every word of a folded text: all text from its start on, and its length.
     #[inline]
-    pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8])) {
-        let (least, punctuation) = match self.kind {
-            Kind::Words { least } => (least, false),
-            _ => (1, true),
+    pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8], usize)) {
+        let (single, punctuation) = match self.kind {
+            Kind::Words { single } => (single, false),
+            _ => (true, true),
         };
         let mut at = 0;
         while at < text.len() {
-            let (character, length) = Alphabet::decode(text, at);
             let start = at;
-            at += length;
-            if self.alphabet.is_word(character) {
-                at = self.end_of_word(text, at);
-                if least < 2 || has_characters(&text[start..at], least) {
-                    word(&text[start..at]);
+            at = self.alphabet.end_of_word(text, at);
+            if at > start {
+                if single || at - start > width(text[start]) {
+                    word(&text[start..], at - start);
                 }
-            } else if punctuation && !self.alphabet.is_space(character) {
-                word(&text[start..at]);
+                continue;
             }
-        }
-    }
-
-    #[inline]
-    fn end_of_word(&self, text: &[u8], mut at: usize) -> usize {
-        while at < text.len() {
             let (character, length) = Alphabet::decode(text, at);
-            if !self.alphabet.is_word(character) {
-                break;
-            }
             at += length;
+            if punctuation && !self.alphabet.is_space(character) {
+                word(&text[start..], length);
+            }
         }
-        at
     }
 
     /// Calls `unit` with every run of characters of a folded text, which it changes.
@@ -149,7 +139,7 @@ fn runs(text: &[u8], shortest: usize, longest: usize, window: &mut Vec<usize>, m
             window.drain(..window.len() + 1 - longest);
         }
         window.push(at);
-        at += Alphabet::decode(text, at).1;
+        at += width(text[at]);
         for n in shortest..=longest.min(window.len()) {
             unit(&text[window[window.len() - n]..at]);
         }
@@ -160,8 +150,15 @@ fn is_first(byte: u8) -> bool {
     byte & 0xC0 != 0x80
 }
 
-fn has_characters(text: &[u8], least: usize) -> bool {
-    text.len() >= least && (text.len() >= 4 * least || text.iter().filter(|byte| is_first(**byte)).count() >= least)
+/// The bytes of the character that begins with this one.
+#[inline]
+fn width(first: u8) -> usize {
+    match first {
+        0..0x80 => 1,
+        0x80..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        0xF0.. => 4,
+    }
 }
 
 #[cfg(test)]
@@ -172,9 +169,9 @@ mod tests {
     fn units(kind: Kind, shortest: usize, longest: usize, text: &str) -> Vec<String> {
         let analysis = Analysis { kind, shortest, longest, alphabet: Alphabet::ascii(true, Invalid::Refuse) };
         let mut out = Vec::new();
-        let keep = |unit: &[u8]| out.push(String::from_utf8(unit.to_vec()).unwrap());
+        let mut keep = |unit: &[u8]| out.push(String::from_utf8(unit.to_vec()).unwrap());
         if kind.is_words() {
-            analysis.words(text.as_bytes(), keep);
+            analysis.words(text.as_bytes(), |tail, length| keep(&tail[..length]));
         } else {
             analysis.characters(&mut text.as_bytes().to_vec(), &mut Vec::new(), &mut Vec::new(), keep);
         }
@@ -183,8 +180,8 @@ mod tests {
 
     #[test]
     fn words() {
-        assert_eq!(units(Kind::Words { least: 2 }, 1, 1, " a bc, d_e f1\0gh"), ["bc", "d_e", "f1", "gh"]);
-        assert_eq!(units(Kind::Words { least: 1 }, 1, 1, "a b"), ["a", "b"]);
+        assert_eq!(units(Kind::Words { single: false }, 1, 1, " a bc, d_e f1\0gh"), ["bc", "d_e", "f1", "gh"]);
+        assert_eq!(units(Kind::Words { single: true }, 1, 1, "a b"), ["a", "b"]);
         assert_eq!(units(Kind::WordsAndPunctuation, 1, 1, "no! a…b\n"), ["no", "!", "a", "…", "b"]);
     }
 
