@@ -28,13 +28,13 @@ def textbook(**more):
     return TextClassifier(calibrate=False, ngrams=1, unit="words", **more)
 
 
-def made(n=400, seed=0, classes=3):
+def made(n=400, seed=0, classes=3, share=0.15):
     """Texts of which some words tell the class, and most do not."""
     generator = np.random.default_rng(seed)
     y = generator.integers(0, classes, n)
     texts = [
         " ".join(
-            f"own{c}x{generator.integers(0, 30)}" if generator.random() < 0.15 else f"any{generator.integers(0, 300)}"
+            f"own{c}x{generator.integers(0, 30)}" if generator.random() < share else f"any{generator.integers(0, 300)}"
             for _ in range(generator.integers(1, 40))
         )
         for c in y
@@ -174,7 +174,7 @@ def test_top_words():
 
 
 def test_strength_of_a_background_is_the_best():
-    texts, y = made(100)
+    texts, y = made(100, share=0.6)
     codes = np.unique(y, return_inverse=True)[1].astype(np.int32)
     words = collect_words(Analyzer("words"), pa.array(texts), Assignment(np.unique(y), codes))
     shares = words.in_words("count") / words.in_words("count").sum()
@@ -184,6 +184,7 @@ def test_strength_of_a_background_is_the_best():
         return (n * np.log((n - 1 + mu * p) / (totals - 1 + mu))).sum()
 
     best = _strength(words, shares)
+    assert best < 1e6
     assert left_out(best) >= max(left_out(best * 1.01), left_out(best / 1.01))
 
 
