@@ -136,6 +136,7 @@ class Counting(Vectorizer):
         if not len(vocabulary):
             raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
         low, high = document_limits(self.min_df, self.max_df, len(texts))
+        del texts  # perhaps a copy, no longer needed
         numbers, terms = sorted_terms(vocabulary)
         if self.binary:
             rows.counts.fill(1)
