@@ -92,7 +92,7 @@ class PlacedColumn(NamedTuple):
 
     def counted(self, weights: Array | None = None) -> CountedColumn:
         """Return how much weight every value has; without weights, how many rows. Texts count as being there."""
-        if len(self.values) == 0:
+        if len(self.values) == 0 and (self.places >= 0).any():
             return PlacedColumn(np.zeros(1), np.minimum(self.places, 0)).counted(weights)
         counts = np.bincount(self.places + 1, weights, len(self.values) + 1).astype(np.float64)
         return CountedColumn(self.values, counts[1:], float(counts[0]))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from likely.binned import Bins
 from likely.calibration import Calibration
+from likely.columns import CountedColumn
 from likely.distinct import DistinctRows, drawn_rows, in_parts
 from likely.families import Density, Family
 from likely.features import Features
@@ -189,7 +190,7 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
         raise ValueError("expected at least one row to learn from, got none")
     drawn = drawn_rows(table, assignment, SAMPLE, seed) if table.rows > SAMPLE else (table, assignment)
     rows = DistinctRows.of(*drawn, seed)
-    candidates = _candidates(rows, len(assignment.classes))
+    candidates = _candidates(rows.columns, len(assignment.classes), sorted(table.strings))
     widest = max(encoding.width for encoding, _ in candidates)
     some = rows.some(max(_MOST_CELLS // widest, _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
@@ -239,15 +240,16 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-def _candidates(rows: DistinctRows, classes: int) -> list[tuple[MemberEncoding, Chooser]]:
-    """Return the encodings, and how to choose a family for each."""
-    candidates: list[tuple[MemberEncoding, Chooser]] = [(Bins.fitted(rows.columns), choose_levels)]
+def _candidates(
+    columns: Sequence[CountedColumn], classes: int, texts: Sequence[int] = ()
+) -> list[tuple[MemberEncoding, Chooser]]:
+    """Return the encodings, and how to choose a family for each; ``texts``: which columns hold such."""
+    candidates: list[tuple[MemberEncoding, Chooser]] = [(Bins.fitted(columns), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    features = Features.fitted(rows.columns, min(widest, _MOST_LEVELS))
+    features = Features.fitted(columns, min(widest, _MOST_LEVELS))
     if 0 < features.width <= widest:
         candidates.insert(0, (features, choose_discriminant))
-    width = rows.table.columns.width
-    return candidates + [(TextColumn(j, width), choose_words) for j in sorted(rows.table.strings)]
+    return candidates + [(TextColumn(j, len(columns)), choose_words) for j in texts]
 
 
 def same_members(one: Selection, two: Selection) -> bool:

@@ -162,11 +162,16 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     )
 
 
+def read(described: Any, arrays: Any, selection: Selection) -> Selection:
+    families = [member.family for member in selection.members]
+    return Selection.from_description(described, "s", arrays, selection.statistics, families, selection.calibrated)
+
+
 def test_description_gives_it_back() -> None:
     table, assignment = mixed()
     selection, arrays = select(table, assignment), {}
     described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
-    again = Selection.from_description(described, "s", arrays, selection.statistics, selection.calibrated)
+    again = read(described, arrays, selection)
     np.testing.assert_array_equal(again.log_posterior(table), selection.log_posterior(table))
 
 
@@ -202,7 +207,7 @@ def test_broken_descriptions_are_refused(part: int, breaking: Any) -> None:
     described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
     breaking((described, arrays)[part])
     with pytest.raises(ValueError, match="expected"):
-        Selection.from_description(described, "s", arrays, selection.statistics, selection.calibrated)
+        read(described, arrays, selection)
 
 
 def test_a_weight_of_1_is_a_row() -> None:
