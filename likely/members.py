@@ -20,6 +20,7 @@ from likely.families.leave_one_out import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.features import Features
+from likely.grouped import Grouped
 from likely.joint import Part
 from likely.learn import collect_folds, deal
 from likely.native import posterior_in_place
@@ -53,6 +54,7 @@ class Member:
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
         columns = self.encoding.described(name, arrays)
+        groups = self.encoding.grouping() if isinstance(self.encoding, Grouped) else {}
         if isinstance(self.family, Regularised):
             # JSON knows no infinity, which a strength may be.
             strength = self.family.strength if np.isfinite(self.family.strength) else None
@@ -61,11 +63,12 @@ class Member:
                 "columns": columns,
                 "diagonal": self.family.diagonal,
                 "strength": strength,
+                **groups,
             }
         if isinstance(self.encoding, TextColumn):
             arrays[f"{name}.exponents"] = self.family.exponents  # type: ignore[attr-defined]
             return {"kind": "words", "columns": columns}
-        return {"kind": "levels", "columns": columns}
+        return {"kind": "levels", "columns": columns, **groups}
 
     @classmethod
     def from_description(cls, described: Any, name: str, arrays: Arrays, family: Family) -> "Member":
@@ -77,14 +80,18 @@ class Member:
         if not all(isinstance(column, dict) for column in columns):
             raise ValueError("expected a description of every column, got something else")
         if kind == "levels":
-            return cls(Bins.from_description(columns, name, arrays), LeaveOneOut())
+            return cls(_grouped(described, Bins.from_description(columns, name, arrays)), LeaveOneOut())
         if kind == "words" and family.name == "discounted words":
             return cls(TextColumn.from_description(columns), family)
         if kind != "discriminant":
             raise ValueError(f"expected a member of the kind 'discriminant', 'levels' or 'words', got {kind[:80]!r}")
         strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
         own = Regularised(stored_value(described, "diagonal", float), strength)
-        return cls(Features.from_description(columns, name, arrays), own)
+        return cls(_grouped(described, Features.from_description(columns, name, arrays)), own)
+
+
+def _grouped(described: Any, inner: Features | Bins) -> Features | Bins | Grouped:
+    return Grouped.from_description(described, inner) if "groups" in described else inner
 
 
 class Folds(NamedTuple):
@@ -211,7 +218,7 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     return Chosen(settled, statistics, np.maximum(found, LEAST))
 
 
-MemberEncoding = Features | Bins | TextColumn
+MemberEncoding = Features | Bins | Grouped | TextColumn
 Chooser = Callable[[Table, Folds], Chosen]
 
 

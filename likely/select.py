@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from likely.binned import Bins
 from likely.calibration import Calibration
-from likely.columns import CountedColumn
+from likely.columns import CountedColumn, counted_columns
 from likely.distinct import DistinctRows, drawn_rows, in_parts
 from likely.families import Density, Family
 from likely.features import Features
+from likely.grouped import Grouped, Groups, with_combinations
 from likely.learn import collect
 from likely.members import (
     Chooser,
@@ -169,13 +170,14 @@ class Selection:
             yield first, table.between(first, first + step)
 
 
-def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
+def select(table: Table, assignment: Assignment, *, seed: int = 0, groups: Groups = ()) -> Selection:
     """Choose and fit a classifier on rows whose classes are known.
 
     Columns become features of a regularised discriminant, and levels of naive Bayes. Each is scored on folds that it
     was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities. Equal rows
     are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
-    content and the seed: neither the order of rows nor how often each is written matters.
+    content and the seed: neither the order of rows nor how often each is written matters. ``groups`` are columns of
+    categories that are taken together.
 
     >>> generator = np.random.default_rng(0)
     >>> X = generator.standard_normal((200, 2))
@@ -190,7 +192,7 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0) -> Selection:
         raise ValueError("expected at least one row to learn from, got none")
     drawn = drawn_rows(table, assignment, SAMPLE, seed) if table.rows > SAMPLE else (table, assignment)
     rows = DistinctRows.of(*drawn, seed)
-    candidates = _candidates(rows.columns, len(assignment.classes), sorted(table.strings))
+    candidates = _candidates(rows, len(assignment.classes), groups)
     widest = max(encoding.width for encoding, _ in candidates)
     some = rows.some(max(_MOST_CELLS // widest, _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
@@ -240,16 +242,24 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-def _candidates(
-    columns: Sequence[CountedColumn], classes: int, texts: Sequence[int] = ()
-) -> list[tuple[MemberEncoding, Chooser]]:
-    """Return the encodings, and how to choose a family for each; ``texts``: which columns hold such."""
-    candidates: list[tuple[MemberEncoding, Chooser]] = [(Bins.fitted(columns), choose_levels)]
+def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[tuple[MemberEncoding, Chooser]]:
+    """Return the encodings, and how to choose a family for each."""
+    width = len(rows.columns)
+
+    def grouped(inner: Features | Bins) -> Features | Bins | Grouped:
+        return Grouped(groups, width, inner) if groups else inner
+
+    def columns(*, keep: bool) -> Sequence[CountedColumn]:
+        if not groups:
+            return rows.columns
+        return counted_columns(with_combinations(rows.table, groups, keep=keep), rows.assignment.weights)
+
+    candidates: list[tuple[MemberEncoding, Chooser]] = [(grouped(Bins.fitted(columns(keep=False))), choose_levels)]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    features = Features.fitted(columns, min(widest, _MOST_LEVELS))
+    features = Features.fitted(columns(keep=True), min(widest, _MOST_LEVELS))
     if 0 < features.width <= widest:
-        candidates.insert(0, (features, choose_discriminant))
-    return candidates + [(TextColumn(j, len(columns)), choose_words) for j in texts]
+        candidates.insert(0, (grouped(features), choose_discriminant))
+    return candidates + [(TextColumn(j, width), choose_words) for j in sorted(rows.table.strings)]
 
 
 def same_members(one: Selection, two: Selection) -> bool:

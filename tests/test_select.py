@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from likely import select as selecting
 from likely.columns import counted_columns
+from likely.distinct import DistinctRows
 from likely.features import Features
 from likely.learn import collect
 from likely.members import Folds, choose_discriminant, choose_levels, class_shares, log_posteriors
@@ -68,7 +69,13 @@ def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) ->
     table, assignment = mixed()
     if weighted:
         assignment = assignment._replace(weights=np.random.default_rng(0).integers(1, 4, 240).astype(float))
-    (encoding,) = [e for e, c in selecting._candidates(counted_columns(table, assignment.weights), 3) if c is choose]
+    (encoding,) = [
+        e
+        for e, c in selecting._candidates(
+            DistinctRows(table, assignment, counted_columns(table, assignment.weights)), 3
+        )
+        if c is choose
+    ]
     folds = Folds.dealt(assignment, 5)
     chosen = choose(encoding.encoded(table), folds)
     member = selecting.Member(encoding, chosen.family)

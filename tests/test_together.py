@@ -153,6 +153,29 @@ def test_what_one_column_alone_cannot_say():
     assert together.fit(table(rows), "y").score(table(rows), "y") == 1.0
 
 
+def test_the_calibrated_classifier_compares_combinations(tmp_path):
+    """Two classes by whether three columns are of an even number of kinds: no one or two of them say anything."""
+    generator = np.random.default_rng(0)
+    rows = [
+        {"a": f"a{a}", "b": f"b{b}", "c": f"c{c}", "x": float(generator.normal()), "y": f"c{(a + b + c) % 2}"}
+        for a, b, c in generator.integers(0, 2, (300, 3))
+    ]
+    for row in rows[:30]:
+        row["a" if generator.random() < 0.5 else "b"] = None
+    kinds = dict.fromkeys("abc", "category")
+    blind = Classifier(columns=kinds).fit(rows, "y")
+    model = Classifier(columns=kinds, together=["a", "b", "c"]).fit(rows, "y")
+    known = rows[30:]
+    assert blind.score(known, "y") < 0.7 < 0.99 < model.score(known, "y")
+    told, logs = model.explain(rows[:50], "c0", "c1"), model.predict_log_proba(rows[:50])
+    np.testing.assert_allclose(told.log_odds, logs[:, 0] - logs[:, 1], atol=1e-9)
+    model.save(tmp_path / "model.likely")
+    again = likely.load(tmp_path / "model.likely")
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+    again.merge(model.emptied().partial_fit(rows[:20], "y"))
+    assert model.evaluate(rows, "y", folds=3).accuracy > 0.8
+
+
 @pytest.mark.parametrize("model", [NaiveBayes, Classifier])
 @pytest.mark.parametrize(
     ("together", "message"),

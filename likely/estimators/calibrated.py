@@ -13,7 +13,7 @@ from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
-from likely.families import Gaussian, on_one_line
+from likely.families import Gaussian, Together, on_one_line
 from likely.joint import Part
 from likely.select import Selection, same_members, select
 from likely.statistics import Assignment, JointStatistics
@@ -126,7 +126,12 @@ class Classifier(NaiveBayes):
         knowledge = super()._begun(table, assignment)
         if not self.calibrate:
             return knowledge
-        return knowledge.with_selection(select(table, assignment, seed=self.random_state))
+        groups = tuple(
+            tuple(range(table.columns.width) if part.columns is None else part.columns)
+            for part in knowledge.parts
+            if isinstance(part.family, Together)
+        )
+        return knowledge.with_selection(select(table, assignment, seed=self.random_state, groups=groups))
 
     def emptied(self) -> Self:
         """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.

@@ -35,22 +35,8 @@ class Together(Named):
     expects = "a category by its name"
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
-        _check(block.width, 0)
-        names = [names_in(block, j) for j in range(block.width)]
-        sizes = [len(each) + 1 for each in names]
-        if prod(sizes) > 2**53:
-            _check(block.width, prod(sizes))
-        flat = np.zeros(block.table.rows)
-        for j, size in enumerate(sizes):
-            flat = flat * size + _line_places(block, j, np.arange(size - 1), size - 1)
-        seen = np.unique(flat)
-        combined = [
-            json.dumps([None if p == len(each) else str(each[p]) for p, each in zip(places, names, strict=True)])
-            for places in np.column_stack(np.unravel_index(seen.astype(np.int64), sizes)).tolist()
-        ]
-        cells = np.searchsorted(seen, flat).astype(np.float64)[:, None]
-        cells[flat == prod(sizes) - 1] = np.nan  # nothing is known of the row
-        one = Block(Table(cells, categories={0: np.array(combined, dtype=object)}), None)
+        cells, names = combined(block)
+        one = Block(Table(cells[:, None], categories={0: names}), None)
         counted = super()._collect(one, assignment)
         return Statistics({**counted.sums, "columns": np.zeros(block.width)}, counted.axes, counted.labels)
 
@@ -96,6 +82,31 @@ class Together(Named):
             if np.abs(shares - before).max(initial=0.0) < _CLOSE:
                 break
         return shares
+
+
+def combined(block: Block) -> tuple[Array, Labels]:
+    """Return columns of categories as one: the place of every row's combination, NaN if all is missing, and the names.
+
+    >>> table = Table(np.array([[0.0, 1.0], [0.0, np.nan]]), categories={0: np.array(["a"]), 1: np.array(["x", "y"])})
+    >>> combined(Block(table, None))
+    (array([0., 1.]), array(['["a", "y"]', '["a", null]'], dtype=object))
+    """
+    _check(block.width, 0)
+    names = [names_in(block, j) for j in range(block.width)]
+    sizes = [len(each) + 1 for each in names]
+    if prod(sizes) > 2**53:
+        _check(block.width, prod(sizes))
+    flat = np.zeros(block.table.rows)
+    for j, size in enumerate(sizes):
+        flat = flat * size + _line_places(block, j, np.arange(size - 1), size - 1)
+    seen = np.unique(flat)
+    labels = [
+        json.dumps([None if p == len(each) else str(each[p]) for p, each in zip(places, names, strict=True)])
+        for places in np.column_stack(np.unravel_index(seen.astype(np.int64), sizes)).tolist()
+    ]
+    cells = np.searchsorted(seen, flat).astype(np.float64)
+    cells[flat == prod(sizes) - 1] = np.nan  # nothing is known of the row
+    return cells, np.array(labels, dtype=object)
 
 
 def combinations_of(labels: Labels, width: int) -> list[list[str | None]]:
