@@ -16,6 +16,7 @@ def fit(
     model: options.ModelKind = options.Kind.CLASSIFIER,
     column: options.Columns = (),
     ignore: options.Ignored = (),
+    together: options.Together = (),
     missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
@@ -30,7 +31,7 @@ def fit(
     kinds = _kinds(column, ignore)
     rows = opened(data, form, missing)
     with read_meanwhile(rows, data):
-        begun = _new(model, kinds, missing, calibrate, seed)
+        begun = _new(model, kinds, together, missing, calibrate, seed)
     with progress(rows, "learning"):
         begun.fit(rows, target)
     begun.save(output)
@@ -48,6 +49,7 @@ def evaluate(
     model: options.ModelKind = options.Kind.CLASSIFIER,
     column: options.Columns = (),
     ignore: options.Ignored = (),
+    together: options.Together = (),
     missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
@@ -55,7 +57,7 @@ def evaluate(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
-    begun = _new(model, _kinds(column, ignore), missing, calibrate, seed)
+    begun = _new(model, _kinds(column, ignore), together, missing, calibrate, seed)
     rows = opened(data, form, missing)
     with progress(rows, "evaluating"):
         found = begun.evaluate(rows, target, folds=folds, random_state=seed)
@@ -111,12 +113,20 @@ def merge(
         print(as_text(found))
 
 
-def _new(kind: options.Kind, columns: dict[str, str], missing: Sequence[str], calibrate: bool, seed: int) -> Any:
+def _new(
+    kind: options.Kind,
+    columns: dict[str, str],
+    together: Sequence[str],
+    missing: Sequence[str],
+    calibrate: bool,
+    seed: int,
+) -> Any:
     from likely.estimators import Classifier, NaiveBayes
 
+    common: dict[str, Any] = {"missing": tuple(missing), "together": [names.split(",") for names in together]}
     if kind == options.Kind.NAIVE_BAYES:
-        return NaiveBayes(columns or "auto", missing=tuple(missing))
-    return Classifier(columns or "auto", missing=tuple(missing), calibrate=calibrate, random_state=seed)
+        return NaiveBayes(columns or "auto", **common)
+    return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)
 
 
 def _kinds(given: Sequence[str], ignored: Sequence[str]) -> dict[str, str]:

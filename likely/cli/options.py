@@ -60,6 +60,10 @@ Columns = Annotated[
     ),
 ]
 Ignored = Annotated[Sequence[str], Option("--ignore", "Leave a column out. May be repeated.", "NAME")]
+Together = Annotated[
+    Sequence[str],
+    Option("--together", "Columns of categories that depend on each other. May be repeated.", "NAME,NAME"),
+]
 Missing = Annotated[
     Sequence[str], Option("--missing", "Text that stands for a missing cell, as '?'. May be repeated.", "TEXT")
 ]
