@@ -22,7 +22,7 @@ _STEPS, _GAIN = 30, 1e-6
 _POWERS = (-0.5, 1.5)
 _FIRST_POWER = 0.5
 # How far apart, in logarithms, the first guesses of one exponent for all are.
-_GUESSES = np.exp(np.arange(-6.0, 1.0, 0.25))
+_GUESSES = np.exp(np.arange(-6.0, 0.25, 0.25))
 
 
 class Scored(NamedTuple):

@@ -52,7 +52,7 @@ def _members(selection: Any) -> list[dict[str, Any]]:
     for member, weight in zip(selection.members, selection.calibration.weights.tolist(), strict=True):
         discriminant = isinstance(member.family, Regularised)
         chosen = {"diagonal": member.family.diagonal, "strength": member.family.strength} if discriminant else {}
-        name = "discriminant of ranks" if discriminant else "naive Bayes of levels"
+        name = "discriminant of ranks" if discriminant else member.family.name
         found.append({"name": name, "features": member.encoding.width, "weight": weight, **chosen})
     return found
 

@@ -57,11 +57,18 @@ class Knowledge:
         """The members that compare classes, if there are any, with the statistics of all rows."""
         return None if self._selection is None else replace(self._selection, statistics=self._of(encoded=True))
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether something else than the joint alone compares classes."""
+        return self._selection is not None or any(part.family.name == "discounted words" for part in self.parts)
+
     @cached_property
-    def comparison(self) -> "Joint | Calibrated":
+    def comparison(self) -> "Joint | Calibrated | Modest":
         """What compares classes."""
-        if self.selection is None:
+        if not self.calibrated:
             return self.joint
+        if self.selection is None:
+            return Modest(self.joint, float(self.statistics.weights.sums["weight"].sum()))
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
@@ -113,6 +120,35 @@ class Calibrated(NamedTuple):
         base, cells = self.selection.log_odds(table, one, other)
         base = base + subtract_logs(self.shift[one], self.shift[other])
         return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
+
+
+class Modest(NamedTuple):
+    """A joint that is never surer than the number of rows allows: p becomes (n p + p(y)) / (n + 1)."""
+
+    joint: Joint
+    rows: float
+
+    def log_joint(self, table: Table) -> Array:
+        """Return log p(y | x) for every row and class: log p(x, y) up to what classes share."""
+        found = self.joint.posterior(table)
+        found *= self.rows
+        found += self.joint.weights
+        found /= self.rows + 1
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(found, out=found))
+
+    def posterior(self, table: Table, *, log: bool = False) -> Array:
+        """Return p(y | x) for every row and class, or its logarithm."""
+        return self.log_joint(table) if log else np.exp(self.log_joint(table))
+
+    def likeliest(self, table: Table) -> NDArray[np.int64]:
+        """Return the place of the likeliest class of every row."""
+        return self.joint.likeliest(table)
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
+        """Return what every cell says for class ``one`` of its row against class ``other``."""
+        scores, rows = self.log_joint(table), np.arange(table.rows)
+        return _scaled(*self.joint.log_odds(table, one, other), subtract_logs(scores[rows, one], scores[rows, other]))
 
 
 def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:

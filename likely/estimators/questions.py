@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.explanation import Explanation
-from likely.estimators.knowledge import Calibrated, Knowledge, few
+from likely.estimators.knowledge import Calibrated, Knowledge, Modest, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
@@ -70,10 +70,10 @@ class Questions(Estimator):
         return self._known().joint
 
     @property
-    def _comparison(self) -> Joint | Calibrated:
+    def _comparison(self) -> Joint | Calibrated | Modest:
         """What compares classes: the joint, unless members were chosen for it."""
         known = self._known()
-        return self.joint_ if known.selection is None else known.comparison
+        return known.comparison if known.calibrated else self.joint_
 
     @property
     def priors_(self) -> Array:

@@ -18,6 +18,9 @@ from likely.statistics import Array, Assignment, JointStatistics, Labels, class_
 from likely.table import Block, Table
 from likely.text import Analyzer, WordStatistics, as_texts
 
+# Words whose log-odds add up to less than this cancel each other.
+_SILENT = 1e-9
+
 
 class TextClassifier(GenerativeClassifier):
     """Classify texts by their words, with probabilities that can be trusted.
@@ -210,14 +213,20 @@ class TextClassifier(GenerativeClassifier):
         good                         +0.847
         altogether                   +0.154
         """
-        joint = self._known().joint
+        joint, comparison = self._known().joint, self._comparison
         table = self._read_next(X)
-        one, other = self._pair(joint.log_joint(table), label, against)
+        one, other = self._pair(comparison.log_joint(table), label, against)
         density = joint.densities[0]
         assert isinstance(density, BagDensity)
-        base = joint.log_weights[one] - joint.log_weights[other] + density.constant[one] - density.constant[other]
-        words = density.word_odds(Block(table, None), one, other)
-        return WordExplanation(joint.classes[one], joint.classes[other], base, *words)
+        starts, terms, counts, odds = density.word_odds(Block(table, None), one, other)
+        base, texts = comparison.log_odds(table, one, other)
+        # What words say is in the proportions of the joint, and adds up to what the comparison says of the text.
+        sums = np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])
+        spoken = np.abs(sums) > _SILENT
+        factor = np.where(spoken, texts[:, 0] / np.where(spoken, sums, 1.0), 1.0)
+        odds = odds * np.repeat(factor, np.diff(starts))
+        base = base + texts[:, 0] - np.where(spoken, texts[:, 0], sums)
+        return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
 
     def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
         """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
