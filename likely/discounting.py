@@ -133,7 +133,7 @@ def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
-def _dealt(codes: NDArray[np.int32], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _dealt(codes: NDArray[np.int32], generator: "np.random.Generator") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of about enough rows, of each class in proportion and one at least, and the fold of each."""
     rows = generator.permutation(len(codes))
     rows = rows[codes[rows] >= 0]

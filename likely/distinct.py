@@ -133,8 +133,8 @@ def _lowest(keys: Keys, weights: Array | None, most: int) -> tuple[NDArray[np.in
 
 def _seeds(seed: Any, number: int) -> Keys:
     """Return as many random keys; they are the same on every machine."""
-    start = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-    return _mixed(start + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
+    # By a hash of what the seed looks like: NumPy's own generators would have to be imported first.
+    return _mixed(_text_keys([seed]) + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
 
 
 def _keys(columns: Iterable[NDArray[Any]], seeds: Keys) -> Keys:

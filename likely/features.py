@@ -144,10 +144,10 @@ class Features:
         """The number of features."""
         return int(self.starts[-1])
 
-    def matrix(self, table: Table) -> Array:
+    def matrix(self, table: Table) -> NDArray[np.float32]:
         """Return the features, rows × width."""
         check_width(table, len(self.columns))
-        out = np.empty((table.rows, self.width))
+        out = np.empty((table.rows, self.width), dtype=np.float32)
         filled: list[tuple[Any, Any, slice]] = [
             (
                 column,

@@ -137,7 +137,7 @@ class Joint:
             cells[:, part.columns] = odds
         return LogOdds(base, cells)
 
-    def sample(self, n: int, generator: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    def sample(self, n: int, generator: "np.random.Generator") -> tuple[Array, NDArray[np.int64]]:
         """Draw n rows: first y, then x given y. Returns the rows and the places of their classes."""
         self._must_be_density("sample")
         codes = generator.choice(len(self.classes), size=n, p=self.weights)
@@ -165,7 +165,7 @@ class Joint:
         return posterior
 
     def drawn(
-        self, table: Table, generator: np.random.Generator, codes: NDArray[np.int32] | None = None
+        self, table: Table, generator: "np.random.Generator", codes: NDArray[np.int32] | None = None
     ) -> tuple[Array, NDArray[np.int64]]:
         """Draw a class of each row given its cells, unless it is known, and then its missing cells.
 

@@ -182,7 +182,7 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     parts = folds.collected(encoded, Regularised())
     total = sum_of(parts)
     of_all = variances_of_all(Moments.of(total))
-    cells = Block(encoded, None).values()
+    cells = Block(encoded, None).dense()
     k, d = len(folds.assignment.classes), cells.shape[1]
     step = max(len(cells) // _COMPARED, 1)
     few = int(np.clip(_ROTATIONS // (k * d**3), 1, folds.number))
@@ -192,7 +192,8 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
         found = {(g, v): np.full((len(cells), k), np.nan) for g in diagonals for v in strengths}
         for rows, others, log_shares in folds.splits(parts, total, number):
             some = rows[::step]
-            for g, v, scores in log_densities(Moments.of(others), cells[some], diagonals, strengths, of_all):
+            held = cells[some].astype(np.float64)
+            for g, v, scores in log_densities(Moments.of(others), held, diagonals, strengths, of_all):
                 found[g, v][some] = _normalised(scores + log_shares, log_shares)
         return found
 

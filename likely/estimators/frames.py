@@ -75,7 +75,7 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any]) -> "pa.Chunke
 
 
 def moments(
-    column: Column, cells: Mapping[str, NDArray[Any]], generator: np.random.Generator | None
+    column: Column, cells: Mapping[str, NDArray[Any]], generator: "np.random.Generator | None"
 ) -> NDArray[np.datetime64]:
     """Return the dates of a column whose parts were found; what is the same in all rows the column knows."""
     from likely.schema.dates import put_together
@@ -87,7 +87,7 @@ def moments(
 
 
 def drawn_dates(
-    column: Column, cells: Mapping[str, NDArray[Any]], given: Any, generator: np.random.Generator
+    column: Column, cells: Mapping[str, NDArray[Any]], given: Any, generator: "np.random.Generator"
 ) -> "pa.Array":
     """Return dates whose parts were drawn, or the one that was given, in the type of their column."""
     import pyarrow.compute as pc

@@ -179,7 +179,7 @@ class Questions(Estimator):
             cells[:, self._column(column)] = value
         return Table(cells, self._known().columns.names)
 
-    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: np.random.Generator) -> Any:
+    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: "np.random.Generator") -> Any:
         """Return drawn rows as the user gets them; cells that were given, and are in the table, stay."""
         cells = Block(table, None).values()
         return np.where(np.isnan(cells), x, cells)
@@ -221,7 +221,7 @@ class Questions(Estimator):
         return X
 
     def _filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
+        self, X: Any, rows: Any, table: Table, filled: Array, generator: "np.random.Generator | None"
     ) -> Any:
         """Return the user's rows, held as ``rows``, with what was found in place of missing cells."""
         cells = Block(table, None).values()
@@ -294,7 +294,7 @@ class Questions(Estimator):
         return int(found[0])
 
 
-def random_generator(random_state: Any) -> np.random.Generator:
+def random_generator(random_state: Any) -> "np.random.Generator":
     """Return a generator of random numbers from a seed, a generator, or scikit-learn's kind of one."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))

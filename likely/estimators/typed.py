@@ -250,7 +250,7 @@ class TableClassifier(GenerativeClassifier):
                 cells[0, j] = named[name]
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
-    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: np.random.Generator) -> Any:
+    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: "np.random.Generator") -> Any:
         if not table.kinds:
             return super()._drawn_rows(table, x, given, generator)
         found: dict[str, Any] = {}
@@ -275,7 +275,7 @@ class TableClassifier(GenerativeClassifier):
         return self.schema_.names if hasattr(self, "schema_") else tuple(self.feature_names_in_)
 
     def _filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, generator: np.random.Generator | None
+        self, X: Any, rows: Any, table: Table, filled: Array, generator: "np.random.Generator | None"
     ) -> Any:
         if not table.kinds:
             cells = super()._filled_rows(X, rows, table, filled, generator)

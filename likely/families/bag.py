@@ -242,11 +242,11 @@ class BagDensity(Density):
         """None if words have probabilities."""
         return None if self.common is not None else "use smoothing and event='multinomial', without calibration"
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Return nothing: a text is no cell of a matrix. ``bags`` draws the words of texts."""
         return np.full((len(codes), 1), np.nan)
 
-    def bags(self, codes: Codes, generator: np.random.Generator) -> list[list[str]]:
+    def bags(self, codes: Codes, generator: "np.random.Generator") -> list[list[str]]:
         """Draw the words of a text of each class given, as many as a Poisson draw with the mean of its class."""
         terms = self.terms.to_pylist()
         drawn: list[list[str]] = [[] for _ in codes]

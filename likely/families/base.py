@@ -42,7 +42,7 @@ class Density(ABC):
         self.add_log_density(block, out)
 
     @abstractmethod
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Any:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Any:
         """Draw a row of each of the given classes."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class Density(ABC):
         """Return the mean of every cell (rows × columns) in class c, given the other cells of its row."""
         return np.broadcast_to(self.means[c], (block.table.rows, block.width))
 
-    def drawn(self, block: Block, codes: Codes, generator: np.random.Generator) -> Array:
+    def drawn(self, block: Block, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw every cell of rows of the given classes, given the cells of its row that are there."""
         return np.asarray(self.sample(codes, generator))
 

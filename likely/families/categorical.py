@@ -161,7 +161,7 @@ class CategoricalDensity(Density):
         cells = block.dense()
         native.score_categories(cells, block.columns, self.domain, self.values, self.starts, self._log_shares, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         x = np.full((len(codes), len(self.starts) - 1), np.nan)
         for j, (first, last) in enumerate(pairwise(self.starts)):

@@ -51,7 +51,7 @@ class DiagonalGaussian(Density):
         if self.domain == "log":
             native.score_jacobian(block.dense(), block.columns, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         mean, deviation = self.mean[codes], np.sqrt(self.variance)[codes]
         x = mean + deviation * generator.standard_normal(mean.shape)
@@ -137,7 +137,7 @@ class FullGaussian(Density):
         theta, theta0 = whitened @ self.whitener[0], self.constant - 0.5 * (whitened**2).sum(axis=1)
         return origin, theta - theta[0], theta0 - theta0[0]
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         z = generator.standard_normal((len(codes), self.mean.shape[1]))
         x = self.mean[codes]
@@ -157,7 +157,7 @@ class FullGaussian(Density):
         self._fill(x, c, None)
         return x
 
-    def drawn(self, block: Block, codes: Codes, generator: np.random.Generator) -> Array:
+    def drawn(self, block: Block, codes: Codes, generator: "np.random.Generator") -> Array:
         """Return the cells, and where some are missing a draw of them, given the others of their row."""
         x = block.values().copy()
         for c in np.unique(codes):
@@ -167,7 +167,7 @@ class FullGaussian(Density):
             x[rows] = part
         return x
 
-    def _fill(self, x: Array, c: int, generator: np.random.Generator | None) -> None:
+    def _fill(self, x: Array, c: int, generator: "np.random.Generator | None") -> None:
         """Fill missing cells of rows of class c, in place: μ + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and a draw about it."""
         covariance = self.covariance[c if len(self.covariance) > 1 else 0]
         missing = np.isnan(x)

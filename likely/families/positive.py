@@ -125,7 +125,7 @@ class PoissonDensity(Density):
         """Add the log probability of every row's counts."""
         native.score_poisson(block.dense(), block.columns, self.rate, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         rate = self.rate[codes]
         drawn = generator.poisson(np.where(np.isnan(rate), 0.0, rate)).astype(np.float64)
@@ -165,7 +165,7 @@ class ExponentialDensity(Density):
         """Add the log density of every row."""
         native.score_linear(block.dense(), block.columns, "non-negative", *self._slope_and_constant, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         return generator.standard_exponential((len(codes), self.mean.shape[1])) * self.mean[codes]
 
@@ -205,7 +205,7 @@ class GammaDensity(Density):
         """Add the log density of every row."""
         native.score_gamma(block.dense(), block.columns, self.mean, self.shape, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         return generator.standard_gamma(self.shape[codes]) * (self.mean / self.shape)[codes]
 

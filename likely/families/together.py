@@ -224,16 +224,16 @@ class TogetherDensity(Density):
         values, starts = np.arange(n, dtype=np.float64), np.array([0, n])
         native.score_categories(cells, None, self.domain, values, starts, self._log_shares, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         empty = np.tile([len(each) for each in self.names], (len(codes), 1))
         return self._completed(empty, codes, generator)
 
-    def drawn(self, block: Block, codes: Codes, generator: np.random.Generator) -> Array:
+    def drawn(self, block: Block, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw the missing cells of rows of the given classes, given those that are there."""
         return self._completed(self._rows(block), codes, generator)
 
-    def _completed(self, rows: NDArray[np.int64], codes: Codes, generator: np.random.Generator) -> Array:
+    def _completed(self, rows: NDArray[np.int64], codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw one column after the other, each given those before it."""
         for j, names in enumerate(self.names):
             missing = np.flatnonzero(rows[:, j] == len(names))

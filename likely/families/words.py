@@ -188,7 +188,7 @@ class MultinomialDensity(Density):
             slope = self._by_class
             native.score_linear(block.dense(), block.columns, "non-negative", slope, np.zeros_like(slope), out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a bag of words of each class given, of Poisson length with the mean of its class."""
         shares = np.exp(self._by_class)
         shares /= shares.sum(axis=1, keepdims=True)
@@ -271,7 +271,7 @@ class BernoulliDensity(Density):
         else:
             native.score_binary(block.dense(), block.columns, _domain(self.threshold), *self._logs, out)
 
-    def sample(self, codes: Codes, generator: np.random.Generator) -> Array:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
         share = self.yes[codes]
         return np.where(np.isnan(share), np.nan, generator.random(share.shape) < share)

@@ -31,7 +31,7 @@ def date_part(moments: Any, part: str) -> Any:
     return pc.hour(moments).cast(pa.string())
 
 
-def put_together(parts: Mapping[str, Any], generator: np.random.Generator | None) -> NDArray[np.datetime64]:
+def put_together(parts: Mapping[str, Any], generator: "np.random.Generator | None") -> NDArray[np.datetime64]:
     """Return dates of these parts, NaT where one is missing.
 
     Which day of the month it is among those of the weekday, no part says: it is drawn, or, without a generator, one in
