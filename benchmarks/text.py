@@ -21,7 +21,8 @@ from memory import peak_of
 
 import likely
 import likely.sklearn as faces
-from likely.text import Analyzer
+from likely.statistics import Assignment
+from likely.text import Analyzer, collect_words
 
 
 def corpus(paths: list[Path], megabytes: float) -> tuple[list[str], list[str]]:
@@ -68,12 +69,13 @@ def measure(name: str, paths: list[Path], megabytes: float, repeats: int) -> Non
             with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:
                 a, b = (alone.submit(peak, module, paths, megabytes).result() for module in modules)
             print(f"{'  peak memory beyond the texts':<52}{a:>9.0f} MB{b:>9.0f} MB{b / a:>9.1f} ×")
+    assignment = Assignment(np.arange(codes.max() + 1), codes)
     for threads in (1, None):
         likely.set_threads(threads)
         for unit, ngrams in [("words of two", (1, 1)), ("words and punctuation", (1, 1)), ("words of two", (1, 2))]:
-            job = Analyzer(unit, ngrams).class_counts
-            best = min(seconds(lambda job=job: job(column, codes, codes.max() + 1)) for _ in range(max(repeats, 3)))
-            rate = f"class counts of {unit} {ngrams}, {threads or 'all'} threads"
+            job = Analyzer(unit, ngrams)
+            best = min(seconds(lambda job=job: collect_words(job, column, assignment)) for _ in range(max(repeats, 3)))
+            rate = f"counts of classes, {unit} {ngrams}, {threads or 'all'} threads"
             print(f"{rate:<52}{size / best:>7.0f} MB/s")
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, strip_accents_ascii, strip_accents_unicode
 
 import likely
-from likely.text import Analyzer, as_texts, sorted_terms
+from likely.statistics import Assignment
+from likely.text import Analyzer, as_texts, collect_words, sorted_terms
 from likely.text.characters import tables
 
 # letters whose lower case is long or depends on neighbours, marks, spaces of all kinds, and what is no letter
@@ -79,7 +80,8 @@ def test_a_vocabulary_is_looked_up(name, texts, others):
 def test_classes_are_sums_of_documents(name, texts, codes):
     analyzer = ANALYZERS[name][0]
     codes = np.array(codes[: len(texts)], dtype=np.int32)
-    sums, vocabulary = analyzer.class_counts(texts, codes, 4)
+    sums = collect_words(analyzer, as_texts(texts), Assignment(np.arange(4), codes))
+    vocabulary = sums.terms
     rows = analyzer.transform(texts, vocabulary)
     counts, documents = np.zeros((2, 4, len(vocabulary)))
     for i, code in enumerate(codes):
@@ -87,9 +89,10 @@ def test_classes_are_sums_of_documents(name, texts, codes):
             units = rows.units[rows.starts[i] : rows.starts[i + 1]]
             counts[code, units] += rows.counts[rows.starts[i] : rows.starts[i + 1]]
             documents[code, units] += 1
-    found = sums.dense(len(vocabulary))
-    np.testing.assert_array_equal(found[0], counts)
-    np.testing.assert_array_equal(found[1], documents)
+    for name, expected in (("count", counts), ("documents", documents)):
+        found = np.zeros_like(expected)
+        found[sums.codes, sums.words] = sums.sums[name]
+        np.testing.assert_array_equal(found, expected)
     assert counts.sum(axis=0).all()
 
 
@@ -129,15 +132,15 @@ def test_threads_do_not_matter(name, threads):
     generator = np.random.default_rng(5)
     words = np.array([f"wörd{i}" if i % 3 else f"a{i} b" for i in range(3000)])
     texts = [" ".join(words[generator.zipf(1.3, n) % 3000]) for n in generator.integers(0, 250, 1500)]
-    codes = generator.integers(0, 5, len(texts))
+    assignment = Assignment(np.arange(5), generator.integers(0, 5, len(texts)).astype(np.int32))
     found = []
     for number in (1, 2, 7):
         threads(number)
         rows, vocabulary = analyzer.counts(texts)
-        sums, terms = analyzer.class_counts(texts, codes, 5)
+        sums = collect_words(analyzer, as_texts(texts), assignment)
         hashed = analyzer.hashed(texts, 1000)
         known = analyzer.transform(texts, vocabulary)
-        found.append(([*rows, *sums, *hashed, *known], vocabulary, terms))
+        found.append(([*rows, *sums.sums.values(), *hashed, *known], vocabulary, sums.terms))
     for arrays, vocabulary, terms in found[1:]:
         assert vocabulary.equals(found[0][1])
         assert terms.equals(found[0][2])
@@ -193,7 +196,8 @@ def test_no_texts_and_no_words():
     rows, vocabulary = Analyzer().counts(["", None, " "])
     assert (rows.starts.tolist(), len(vocabulary)) == ([0, 0, 0, 0], 0)
     assert Analyzer().transform(["a"], []).starts.tolist() == [0, 0]
-    assert Analyzer().class_counts([], [], 2)[0].starts.tolist() == [0, 0, 0]
+    nothing = Assignment(np.arange(2), np.empty(0, dtype=np.int32))
+    assert collect_words(Analyzer(), as_texts([]), nothing).starts.tolist() == [0]
     assert Analyzer().counts(pa.array([None, None]))[0].starts.tolist() == [0, 0, 0]
 
 
@@ -252,8 +256,12 @@ def test_vocabularies_are_sorted_as_python_sorts(texts):
             ValueError,
             "expected errors to be 'strict', 'ignore' or 'replace', got 'drop'",
         ),
-        (lambda: Analyzer().class_counts(["a"], [0, 1], 2), ValueError, "a class for each of the 1 texts, got 2"),
-        (lambda: Analyzer().class_counts(["a"], [2], 2), ValueError, "expected classes below 2, got 2"),
+        (
+            lambda: Analyzer().amounts(["a"], np.zeros(2, np.int32), None, 2),
+            ValueError,
+            "a class for each of the 1 texts",
+        ),
+        (lambda: Analyzer().amounts(["a"], np.full(1, 2, np.int32), None, 2), ValueError, "do not fit the documents"),
     ],
 )
 def test_errors_say_what_was_expected(call, error, message):

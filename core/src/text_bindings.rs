@@ -1,7 +1,7 @@
 //! The functions on text, as seen from Python: bindings only.
 
 use crate::text::hashing::count_hashes;
-use crate::text::sinks::{Rows, count, count_classes, count_known};
+use crate::text::sinks::{Rows, count, count_known};
 use crate::text::{Alphabet, Analysis, Invalid, Kind, Offsets, TextError, Texts, Vocabulary, alphabet, sparse};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -137,33 +137,6 @@ fn count_known_units<'py>(
     Ok(row_arrays(py, rows.map_err(refused)?))
 }
 
-/// For every class its units, their counts and in how many documents they are; and the terms.
-#[pyfunction]
-fn count_class_units<'py>(
-    py: Python<'py>,
-    documents: TextArrays<'py>,
-    settings: Settings<'py>,
-    tables: Option<Tables<'py>>,
-    codes: PyReadonlyArray1<'py, i32>,
-    classes: usize,
-) -> PyResult<((Ints<'py, i64>, Ints<'py, i32>, Ints<'py, u64>, Ints<'py, u64>), TermArrays<'py>)> {
-    let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
-    let stops = strings(&texts(&settings.5)?)?;
-    let codes = codes.as_slice()?;
-    if codes.len() != documents.len() || codes.iter().any(|&code| code >= 0 && code as usize >= classes) {
-        return Err(PyValueError::new_err("codes do not fit the documents"));
-    }
-    let grow = || Vocabulary::growing(stops.iter().copied());
-    let (sums, terms) = py
-        .detach(|| {
-            count_classes(&documents, &analysis, codes, classes, grow).map(|(sums, words)| (sums, words.terms()))
-        })
-        .map_err(refused)?;
-    let counts = (PyArray1::from_vec(py, sums.counts), PyArray1::from_vec(py, sums.documents));
-    let arrays = (PyArray1::from_vec(py, sums.starts), PyArray1::from_vec(py, sums.units), counts.0, counts.1);
-    Ok((arrays, term_arrays(py, terms)))
-}
-
 /// The hashes of the units of every document, in `width` columns.
 #[pyfunction]
 fn count_hashed_units<'py>(
@@ -209,7 +182,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(survey_text, m)?)?;
     m.add_function(wrap_pyfunction!(count_units, m)?)?;
     m.add_function(wrap_pyfunction!(count_known_units, m)?)?;
-    m.add_function(wrap_pyfunction!(count_class_units, m)?)?;
     m.add_function(wrap_pyfunction!(count_hashed_units, m)?)?;
     m.add_function(wrap_pyfunction!(sort_terms, m)?)?;
     m.add_function(wrap_pyfunction!(renumber_columns, m)?)?;

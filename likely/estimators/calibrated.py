@@ -1,6 +1,5 @@
 """The classifier for tables: families by the kinds of columns, and calibrated probabilities by default."""
 
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -196,16 +195,6 @@ class Classifier(NaiveBayes):
         if chosen is not None:
             model._replace(saved.knowledge.with_selection(_read_selection(chosen, saved)))
         return model
-
-    def _without_each_fold(
-        self, table: Table, assignment: Assignment, places: NDArray[np.int64]
-    ) -> Iterator[Knowledge]:
-        if not self.calibrate:
-            yield from super()._without_each_fold(table, assignment, places)
-            return
-        for fold in range(int(places.max()) + 1):
-            others = places != fold
-            yield self._begun(table.taken(others), assignment.taken(others))
 
     def _more_lines(self) -> list[str]:
         selection = self._known().selection

@@ -215,6 +215,11 @@ class GenerativeClassifier(Questions):
         self, table: Table, assignment: Assignment, places: NDArray[np.int64]
     ) -> Iterator[Knowledge]:
         """Return for each fold what is learned from the others."""
+        if getattr(self, "calibrate", False):  # what is chosen by the rows is chosen without the fold, too
+            for fold in range(int(places.max()) + 1):
+                others = places != fold
+                yield self._begun(table.taken(others), assignment.taken(others))
+            return
         parts = self._parts(table, assignment)
         for statistics in training_folds(table, assignment, places, parts):
             yield Knowledge(parts, statistics, table.columns, self._given_priors())

@@ -1,10 +1,8 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely.discounting import collect_discounted
 from likely.estimators.classifier import GenerativeClassifier
@@ -151,16 +149,6 @@ class TextClassifier(GenerativeClassifier):
             return X
         texts = as_texts(X)
         return Table(np.zeros((len(texts), 1)), strings={0: texts})
-
-    def _without_each_fold(
-        self, table: Table, assignment: Assignment, places: NDArray[np.int64]
-    ) -> Iterator[Knowledge]:
-        if not self.calibrate:
-            yield from super()._without_each_fold(table, assignment, places)
-            return
-        for fold in range(int(places.max()) + 1):
-            others = places != fold
-            yield self._begun(table.taken(others), assignment.taken(others))
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0

@@ -1,12 +1,11 @@
 """From strings to counts of words, characters and their n-grams."""
 
-from likely.text.analyzer import Analyzer, ClassCounts, Rows, sorted_terms
+from likely.text.analyzer import Analyzer, Rows, sorted_terms
 from likely.text.documents import as_terms, as_texts
 from likely.text.words import WordStatistics, collect_sized, collect_words
 
 __all__ = [
     "Analyzer",
-    "ClassCounts",
     "Rows",
     "WordStatistics",
     "as_terms",

@@ -32,22 +32,6 @@ class Rows(NamedTuple):
         return np.bincount(self.units, minlength=units)
 
 
-class ClassCounts(NamedTuple):
-    """Counts of classes × units, sparse: class c has ``units``, ``counts`` and ``documents`` from ``starts[c]`` on."""
-
-    starts: NDArray[np.int64]
-    units: NDArray[np.int32]
-    counts: NDArray[np.uint64]
-    documents: NDArray[np.uint64]
-
-    def dense(self, units: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how often each unit is in each class, and in how many of its documents, classes × units."""
-        classes = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        counts, documents = np.zeros((2, len(self.starts) - 1, units))
-        counts[classes, self.units], documents[classes, self.units] = self.counts, self.documents
-        return counts, documents
-
-
 @dataclass(frozen=True)
 class Analyzer:
     r"""What the units of a text are, and their counts.
@@ -122,37 +106,15 @@ class Analyzer:
         """
         return Rows(*self._ask(native.count_known_units, as_texts(texts), buffers(as_texts(vocabulary))))
 
-    def class_counts(self, texts: Any, codes: Any, n_classes: int) -> tuple[ClassCounts, pa.Array]:
-        """Return the counts of every class, and the vocabulary in the order of first appearance, class by class.
+    def amounts(self, texts: Any, codes: NDArray[np.int32], weights: Any, n_classes: int) -> Any:
+        """Return what every class has of each unit, sums of classes, the sizes of texts, and the terms.
 
-        No matrix of documents is made on the way.
-
-        Parameters
-        ----------
-        texts
-            as in ``counts``
-        codes
-            the class of each text, from 0 on; texts of a negative one are left out
-        n_classes
-            how many classes there are
-
-        Examples
-        --------
-        >>> sums, vocabulary = Analyzer("words").class_counts(["a b a", "b", "a"], [0, 1, 0], 2)
-        >>> vocabulary.to_pylist(), *(counts.tolist() for counts in sums.dense(2))
-        (['a', 'b'], [[3.0, 1.0], [0.0, 1.0]], [[2.0, 1.0], [0.0, 1.0]])
+        Texts whose code is negative are left out. No matrix of documents is made on the way.
         """
-        documents, codes = as_texts(texts), np.ascontiguousarray(codes, dtype=np.int32)
+        documents = as_texts(texts)
         if codes.shape != (len(documents),):
             raise ValueError(f"expected a class for each of the {len(documents)} texts, got {len(codes)}")
-        if len(codes) and codes.max() >= n_classes:
-            raise ValueError(f"expected classes below {n_classes}, got {codes.max()}")
-        sums, terms = self._ask(native.count_class_units, documents, codes, n_classes)
-        return ClassCounts(*sums), as_terms(*terms)
-
-    def amounts(self, texts: Any, codes: NDArray[np.int32], weights: Any, n_classes: int) -> Any:
-        """Return what every class has of each unit, sums of classes, the sizes of texts, and the terms."""
-        return self._ask(native.collect_amounts, as_texts(texts), codes, weights, n_classes)
+        return self._ask(native.collect_amounts, documents, codes, weights, n_classes)
 
     def known(self, terms: pa.Array) -> native.KnownWords:
         """Return terms that can be looked up."""

@@ -9,7 +9,7 @@
 //! | `vocabulary.rs` | units and their numbers; two vocabularies into one |
 //! | `lexicon.rs` | what a reader asks of a vocabulary |
 //! | `reader.rs` | one document into (unit, count) pairs |
-//! | `sinks.rs` | what becomes of the pairs: rows of a sparse matrix, sums of classes |
+//! | `sinks.rs` | what becomes of the pairs: rows of a sparse matrix |
 //! | `amounts.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
 //! | `scores.rs` | scores of documents by those of their units |
 //! | `hashing.rs` | rows of a sparse matrix whose columns are hashes |
