@@ -296,10 +296,19 @@ def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
     if y.dtype.kind in "biu" and y.dtype != np.uint64:
         classes, codes = native.encode_integers(np.ascontiguousarray(y, dtype=np.int64))
         return classes.astype(y.dtype, copy=False), codes
-    if y.dtype.kind == "U" and isinstance(labels, list | tuple):
-        y = np.asarray(labels, dtype=object)  # numbers among text would have become text
-        if all(isinstance(label, str) for label in labels):
-            y = text_array(list(labels), "y")
+    # Numbers among text would have become text.
+    listed = list(labels) if y.dtype.kind == "U" and isinstance(labels, list | tuple) else None
+    values = listed or (y.tolist() if y.dtype.kind in "OUT" else [])
+    if values and all(
+        issubclass(kind, str) for kind in set(map(type, values))
+    ):  # a table of the few labels beats sorting all of them
+        distinct_labels = sorted(set(values))
+        own = y.dtype if listed is None else None
+        named: Labels = text_array(distinct_labels, "y") if own is None else np.array(distinct_labels, dtype=own)
+        place = {label: i for i, label in enumerate(distinct_labels)}
+        return named, np.fromiter(map(place.__getitem__, values), dtype=np.int32, count=len(values))
+    if listed is not None:
+        y = np.asarray(listed, dtype=object)
     if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if is_missing(label)]):
         raise ValueError(
             f"expected a label for each row, got {y[missing[0]]!r} at index {missing[0]} of y "
