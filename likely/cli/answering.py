@@ -4,12 +4,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import check_place, opened, opened_to_answer, output_format, progress, written
+from likely.cli.streams import STANDARD, check_place, opened, opened_to_answer, output_format, progress, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from likely.cli.models import Loaded
     from likely.reading import Rows
+    from likely.reading.formats import Format
+
+LINES = "txt"
+"""The format in which every line is a text."""
 
 PREDICTION = "prediction"
 
@@ -30,11 +35,22 @@ def predict(
     from likely.cli.models import Loaded
 
     check_place(output)
-    out = output_format(output, to, form)
+    out = output_format(output, to, None if form == LINES else form)
     loaded = Loaded.read(model, missing)
-    rows = opened_to_answer(data, form, out, loaded.missing)
+    rows = _opened(loaded, data, form, out)
     with progress(rows, "predicting"):
         written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, out)
+
+
+def _opened(loaded: "Loaded", data: str, form: str | None, out: "Format") -> "Rows":
+    """Open rows: to a model of one column of text, standard input and .txt files are lines of text."""
+    if form == LINES or (form is None and loaded.text and (data == STANDARD or data.endswith(f".{LINES}"))):
+        from likely.cli.texts import lines_of
+
+        if loaded.text is None:
+            raise ValueError("expected a model of one column of text for lines, got one of others: give a table")
+        return lines_of(data, loaded.text)
+    return opened_to_answer(data, form, out, loaded.missing)
 
 
 def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iterator["pa.Table"]:

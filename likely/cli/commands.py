@@ -20,6 +20,8 @@ COMMANDS = {
             "likely fit people.csv --target income -o income.likely",
             "likely fit 'parts/*.parquet' --target income -o income.likely --ignore id --column zip=category",
             "zcat people.csv.gz | likely fit - --target income -o income.likely --missing '?'",
+            "likely fit reviews.csv --text review --target stars -o stars.likely",
+            "likely fit mail --text-dirs -o mail.likely",
         ),
     ),
     "predict": Command(
@@ -28,6 +30,7 @@ COMMANDS = {
             "likely predict income.likely new.csv",
             "likely predict income.likely new.csv -o answers.parquet --only",
             "cat new.jsonl | likely predict income.likely - --format jsonl | head",
+            "echo 'win a prize now' | likely predict mail.likely -",
         ),
     ),
     "evaluate": Command(

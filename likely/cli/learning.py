@@ -11,16 +11,18 @@ from likely.cli.streams import check_model_place, opened, progress, read_meanwhi
 
 def fit(
     data: options.Data,
-    target: options.Target,
     output: options.ModelOutput,
+    target: options.TargetUnlessFolders = None,
     model: options.ModelKind = options.Kind.CLASSIFIER,
     column: options.Columns = (),
     ignore: options.Ignored = (),
+    text: options.Texts = (),
     together: options.Together = (),
     missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
     seed: options.Seed = 0,
+    text_dirs: options.TextFolders = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Learn from a table, holes and all, and save the model."""
@@ -28,8 +30,15 @@ def fit(
 
     check_model_place(output)
     start = perf_counter()
-    kinds = _kinds(column, ignore)
-    rows = opened(data, form, missing)
+    kinds = _kinds(column, ignore, text)
+    if text_dirs:
+        from likely.cli.texts import LABEL, TEXT, folders_of
+
+        rows, target, kinds = folders_of(list(data)), target or LABEL, {TEXT: "text", **kinds}
+    elif target is None:
+        raise ValueError("expected --target NAME, the column that holds the label, got none")
+    else:
+        rows = opened(data, form, missing)
     with read_meanwhile(rows, data):
         begun = _new(model, kinds, together, missing, calibrate, seed)
     with progress(rows, "learning"):
@@ -49,6 +58,7 @@ def evaluate(
     model: options.ModelKind = options.Kind.CLASSIFIER,
     column: options.Columns = (),
     ignore: options.Ignored = (),
+    text: options.Texts = (),
     together: options.Together = (),
     missing: options.Missing = (),
     form: options.InputFormat = None,
@@ -57,7 +67,7 @@ def evaluate(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
-    begun = _new(model, _kinds(column, ignore), together, missing, calibrate, seed)
+    begun = _new(model, _kinds(column, ignore, text), together, missing, calibrate, seed)
     rows = opened(data, form, missing)
     with progress(rows, "evaluating"):
         found = begun.evaluate(rows, target, folds=folds, random_state=seed)
@@ -129,9 +139,9 @@ def _new(
     return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)
 
 
-def _kinds(given: Sequence[str], ignored: Sequence[str]) -> dict[str, str]:
+def _kinds(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """Return what columns are by name, from NAME=KIND."""
-    kinds = dict.fromkeys(ignored, "ignore")
+    kinds = dict.fromkeys(ignored, "ignore") | dict.fromkeys(texts, "text")
     for each in given:
         name, equals, kind = each.rpartition("=")
         if not equals or not name or not kind:

@@ -27,6 +27,12 @@ class Loaded(NamedTuple):
         known = (words,) if isinstance(words, str) else tuple(words)
         return cls(model, schema or _numbers(model), (*known, *missing))
 
+    @property
+    def text(self) -> str | None:
+        """The name of the one column that the model reads, if that is of text."""
+        columns = [column for column in self.schema.columns if column.outputs]
+        return columns[0].name if len(columns) == 1 and columns[0].kind == "text" else None
+
     def table(self, batch: Any, numbers: Sequence[int], *, note: bool = True) -> Any:
         """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
         from likely.reading.arrays import without_words
@@ -99,9 +105,11 @@ class Loaded(NamedTuple):
 
 
 def _numbers(model: Any) -> "Schema":
-    """Return the columns of a model that was fitted on a matrix of numbers."""
+    """Return the columns of a model that was fitted on a matrix of numbers, or on texts."""
     from likely.schema import Column, Schema
 
+    if type(model).__name__ == "TextClassifier":
+        return Schema((Column("text", "text", "text"),))
     names = getattr(model, "feature_names_in_", None)
     listed = map(str, range(model.n_features_in_) if names is None else names)
     return Schema(tuple(Column(name, "number") for name in listed), names is not None)

@@ -49,6 +49,7 @@ Rows = Annotated[str, Argument("DATA", "A file, a folder, a name with wildcards,
 Model = Annotated[str, Argument("MODEL", "A model file, written by likely fit.")]
 Models = Annotated[Sequence[str], Argument("MODEL...", "Model files, written by likely fit.")]
 Target = Annotated[str, Option("--target -t", "The column that holds the label.", "NAME")]
+TargetUnlessFolders = Annotated[str | None, Option("--target -t", "The column that holds the label.", "NAME")]
 ModelKind = Annotated[Kind, Option("--model", "Calibrated probabilities, or plain naive Bayes.")]
 Columns = Annotated[
     Sequence[str],
@@ -60,6 +61,10 @@ Columns = Annotated[
     ),
 ]
 Ignored = Annotated[Sequence[str], Option("--ignore", "Leave a column out. May be repeated.", "NAME")]
+Texts = Annotated[Sequence[str], Option("--text", "A column of free text. May be repeated.", "NAME")]
+TextFolders = Annotated[
+    bool, Option("--text-dirs", "DATA is a folder with one folder for each label, in which every file is a text.")
+]
 Together = Annotated[
     Sequence[str],
     Option("--together", "Columns of categories that depend on each other. May be repeated.", "NAME,NAME"),
