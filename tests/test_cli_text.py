@@ -42,7 +42,7 @@ def test_folders_and_lines(mail, tmp_path):
     lines = tmp_path / "new.txt"
     lines.write_text("a free prize\r\n\nlunch")
     found = likely("predict", model, lines, "--to", "jsonl", "--only")
-    assert [json.loads(line)["prediction"] for line in found.stdout.splitlines()][0] == "spam"
+    assert next(json.loads(line)["prediction"] for line in found.stdout.splitlines()) == "spam"
     assert len(found.stdout.splitlines()) == 3
     described = json.loads(likely("inspect", model, "--json").stdout)
     assert [(each["name"], each["kind"]) for each in described["columns"]] == [("text", "text")]
