@@ -12,7 +12,7 @@ from filebytes import apart, whole
 from safetensors.numpy import load, save
 
 import likely
-from likely import Classifier, GaussianDiscriminant, GaussianPrior, NaiveBayes
+from likely import Classifier, GaussianDiscriminant, GaussianPrior, NaiveBayes, TextClassifier
 from likely.sklearn import CategoricalNB, ComplementNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 RNG = np.random.default_rng(7)
@@ -25,6 +25,12 @@ RECORDS = [
     for (colour, _), row in zip(COLOURS, CELLS, strict=True)
 ]
 
+WORDS = np.array(["the", "of", "win", "free", "prize", "cash", "lunch", "noon", "home", "call"])
+TEXTS = [" ".join(WORDS[RNG.integers(0, 10, n)]) for n in RNG.integers(4, 9, 40)]
+NOTES = [
+    {**row, "size": "large" if row["mass"] > 4 else "small", "note": t} for row, t in zip(RECORDS, TEXTS, strict=True)
+]
+
 MODELS = [
     (NaiveBayes(), HOLES),
     (NaiveBayes(["gamma", "categorical", "log-normal"], priors={"a": 0.2, "b": 0.3, "c": 0.5}), HOLES),
@@ -33,6 +39,10 @@ MODELS = [
     (NaiveBayes(), RECORDS),
     (Classifier(), HOLES),
     (Classifier(), RECORDS),
+    (NaiveBayes(together=["colour", "size"]), NOTES),
+    (Classifier(together=["colour", "size"]), NOTES),
+    (TextClassifier(), TEXTS),
+    (TextClassifier(ngrams=1, calibrate=False, smoothing={"free": 1.0, "the": 2.0}, stop_words=["of"]), TEXTS),
     (GaussianDiscriminant(), HOLES),
     (GaussianDiscriminant(shrinkage="ledoit-wolf", tied=0.5), CELLS),
     (GaussianDiscriminant("diagonal", pseudo_rows=GaussianPrior([0.0] * 3, [1.0] * 3, 2.0)), HOLES),

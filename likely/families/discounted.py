@@ -8,15 +8,11 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.bag import Bag, BagDensity
-from likely.statistics import Array, Labels, Statistics
+from likely.statistics import Array, Labels, Statistics, distinct
 from likely.text import WordStatistics
 
 LEAST_DOCUMENTS = 2.0
 """Words of fewer documents say nothing."""
-
-
-def _none() -> Array:
-    return np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +33,28 @@ class Discounted(Bag):
         of single words, and of longer units: where groups are cut by how much words tell of the class
     """
 
-    exponents: Any = field(default_factory=_none)
+    exponents: Any = field(default_factory=lambda: np.ones(12))
     power: float = 0.0
     usual: float = 1.0
     prior: float = 1.0
-    bias: Any = field(default_factory=_none)
-    labels: Any = field(default_factory=_none)
-    edges: Any = field(default_factory=lambda: (_none(), _none()))
+    bias: Any = field(default_factory=lambda: np.zeros(0))
+    labels: Any = field(default_factory=lambda: np.zeros(0))
+    edges: Any = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
 
     name = "discounted words"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        edges: Any = self.edges if isinstance(self.edges, tuple) and len(self.edges) == 2 else (None, None)
+        arrays = (self.exponents, self.bias, *edges)
+        numbers = all(_is_numbers(array) for array in arrays) and all(map(np.isfinite, (self.power, self.prior)))
+        if not numbers or not 0 < self.usual < np.inf or len(edges[0]) != len(edges[1]):
+            raise ValueError("expected exponents, biases and edges as finite numbers, got others")
+        groups = 2 * (1 + 2 * (len(edges[0]) + 1))
+        labels = self.labels
+        fits = isinstance(labels, np.ndarray) and labels.ndim == 1 and np.array_equal(distinct(labels), labels)
+        if len(self.exponents) != 2 * groups or not fits or len(self.bias) != len(labels):
+            raise ValueError("expected an exponent for each group of words and a bias for each class, got others")
 
     def solve(self, statistics: Statistics) -> BagDensity:
         """Return the scores of every word and class."""
@@ -82,6 +91,11 @@ class Discounted(Bag):
             known = self.labels[places] == classes
             found[known] = self.bias[places[known]]
         return found
+
+
+def _is_numbers(array: Any) -> bool:
+    fits = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1
+    return bool(fits and np.isfinite(array).all())
 
 
 @dataclass(frozen=True, eq=False)

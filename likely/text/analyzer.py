@@ -13,6 +13,8 @@ from likely.text.documents import Buffers, as_terms, as_texts, buffers, stretch
 
 Unit = Literal["words", "words of two", "words and punctuation", "characters", "characters in words"]
 
+# No text has as many words, and the core can count so far.
+_LONGEST = 1 << 40
 _UNITS = ("words", "words of two", "words and punctuation", "characters", "characters in words")
 
 
@@ -78,9 +80,13 @@ class Analyzer:
             raise ValueError(f"expected accents to be None, 'ascii' or 'unicode', got {self.accents!r}")
         if self.errors not in ("strict", "ignore", "replace"):
             raise ValueError(f"expected errors to be 'strict', 'ignore' or 'replace', got {self.errors!r}")
-        shortest, longest = self.ngrams
-        if not 1 <= shortest <= longest:
+        if not isinstance(self.lowercase, bool):
+            raise ValueError(f"expected lowercase to be True or False, got {self.lowercase!r}")
+        numbers = isinstance(self.ngrams, tuple) and [type(n) for n in self.ngrams] == [int, int]
+        if not numbers or not 1 <= self.ngrams[0] <= self.ngrams[1]:
             raise ValueError(f"expected ngrams from 1 or more to at least as many, got {self.ngrams!r}")
+        if not isinstance(self.stop_words, frozenset) or not all(isinstance(word, str) for word in self.stop_words):
+            raise ValueError(f"expected stop_words as a set of words, got {self.stop_words!r}")
 
     def counts(self, texts: Any) -> tuple[Rows, pa.Array]:
         """Return the counts of every text, and the vocabulary in the order of first appearance.
@@ -149,7 +155,8 @@ class Analyzer:
 
     def _settings(self) -> Any:
         stop_words = buffers(as_texts(sorted(self.stop_words)))
-        return (self.unit, *self.ngrams, self.lowercase, self.errors, stop_words)
+        shortest, longest = (min(n, _LONGEST) for n in self.ngrams)
+        return (self.unit, shortest, longest, self.lowercase, self.errors, stop_words)
 
     def _tables(self, arrays: Buffers) -> Tables | None:
         """Return what must be known of the characters that are there."""
