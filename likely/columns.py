@@ -1,5 +1,6 @@
 """Single columns of a table: their distinct values, and the levels of categories, known by their names."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +72,8 @@ class PlacedColumn(NamedTuple):
         cells = column_values(table, j)
         missing = np.isnan(cells)
         holes = bool(missing.any())
-        if j in table.strings:  # of texts only the places matter
-            encoded = table.strings[j].dictionary_encode()
-            places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-            return cls(np.zeros(0), places)
+        if j in table.strings:  # of texts only whether they are equal matters
+            return cls(np.zeros(0), string_places(table.strings[j]))
         if j not in table.categories:
             values = distinct(cells[~missing] if holes else cells)
             places = np.searchsorted(values, cells)
@@ -96,6 +95,22 @@ class PlacedColumn(NamedTuple):
             return PlacedColumn(np.zeros(1), np.minimum(self.places, 0)).counted(weights)
         counts = np.bincount(self.places + 1, weights, len(self.values) + 1).astype(np.float64)
         return CountedColumn(self.values, counts[1:], float(counts[0]))
+
+
+def string_places(texts: Any) -> NDArray[np.intp]:
+    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
+    encoded = texts.dictionary_encode()
+    keys = np.append((text_keys(encoded.dictionary.to_pylist()) >> np.uint64(1)).astype(np.intp), np.intp(-1))
+    return np.asarray(keys[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+
+
+def text_keys(texts: Iterable[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits of a hash of each text: the same on every machine."""
+    from hashlib import blake2b
+
+    encoded = (text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogatepass") for text in texts)
+    hashed = b"".join(blake2b(text, digest_size=8).digest() for text in encoded)
+    return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
 
 
 def counted_columns(table: Table, weights: Array | None = None) -> tuple[CountedColumn, ...]:

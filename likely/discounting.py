@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.distinct import DistinctRows
 from likely.exponents import Exponents, Scored
 from likely.families.bag import Bag, of_present, present
 from likely.families.discounted import Discounted, Evidence
+from likely.learn import deal
 from likely.statistics import Array, Assignment
+from likely.table import Table
 from likely.text import WordStatistics, collect_sized
 
 FOLDS = 10
@@ -23,8 +26,9 @@ ENOUGH = 6_000
 _CUTS = 8
 # Words of fewer documents are a group of their own, which no edge cuts.
 _FREQUENT = 4.0
-# So many cells of evidence are held at a time.
+# So many cells of evidence are held at a time; of each row and class there are so many.
 _TILE = 1 << 26
+_WIDTH = 4 * (1 + 2 * _CUTS)
 
 
 class Dealt(NamedTuple):
@@ -89,7 +93,9 @@ def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, sco
     """Fit exponents on some of the texts whose statistics are given; ``score`` all of these out of fold, if asked."""
     words = OutOfFold.of(family, statistics)
     order = np.argsort(dealt.folds, kind="stable")
-    every = -(-len(order) // ENOUGH)
+    k = len(dealt.assignment.classes)
+    most = min(ENOUGH, max(_TILE // (k * _WIDTH), 1))
+    every = max(-(-len(order) // most), 1)
     found, usual = words.fitted(dealt.taken(order[::every]))
     settled = Discounted(
         family.analyzer,
@@ -101,7 +107,6 @@ def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, sco
         labels=dealt.assignment.classes,
         edges=words.edges,
     )
-    k = len(dealt.assignment.classes)
     out = np.empty((len(order) if score else 0, k))
     step = max(_TILE // (k * len(found.groups)), 1)
     for first in range(0, len(out), step):
@@ -117,8 +122,13 @@ def collect_discounted(family: Bag, texts: Any, assignment: Assignment, *, seed:
     """Collect the statistics of texts, and fit exponents on some of them."""
     assignment = of_present(texts, assignment)
     statistics, sizes = collect_sized(family.analyzer, texts, assignment)
-    rows, folds = _dealt(assignment.codes, np.random.default_rng(seed))
-    sample = Dealt(texts.take(rows), assignment.taken(rows), sizes[rows], folds)
+    there = np.flatnonzero(assignment.codes >= 0)
+    rows = Table(np.zeros((len(there), 1)), numbers=there, strings={0: texts.take(there)})
+    # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
+    one = DistinctRows.of(rows, assignment.taken(there), seed)
+    some = _some(one.assignment.codes, len(assignment.classes))
+    numbers, folds = one.table.row_numbers[some], deal(one.assignment.codes[some], FOLDS)
+    sample = Dealt(one.table.strings[0].take(some), one.assignment.taken(some), sizes[numbers], folds)
     return fit_discounted(family, statistics, sample).family, statistics
 
 
@@ -133,13 +143,11 @@ def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
-def _dealt(codes: NDArray[np.int32], generator: "np.random.Generator") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers of about enough rows, of each class in proportion and one at least, and the fold of each."""
-    rows = generator.permutation(len(codes))
-    rows = rows[codes[rows] >= 0]
-    rows = rows[np.argsort(codes[rows], kind="stable")]
-    if len(rows) > ENOUGH:
-        first = np.flatnonzero(np.diff(codes[rows], prepend=-1))
-        evenly = (np.arange(ENOUGH) * (len(rows) / ENOUGH)).astype(np.int64)
-        rows = rows[np.unique(np.concatenate([first, evenly]))[:ENOUGH]]
-    return rows, np.arange(len(rows)) % FOLDS
+def _some(codes: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
+    """Return the numbers of about enough rows, which stand class by class: evenly, and one at least of each class."""
+    most = min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    evenly = (np.arange(most) * (len(codes) / most)).astype(np.int64)
+    first = np.flatnonzero(np.diff(codes, prepend=-1))
+    return np.union1d(evenly, first if len(first) <= most else first[:0])

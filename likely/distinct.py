@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.columns import CountedColumn, PlacedColumn, column_values
+from likely.columns import CountedColumn, PlacedColumn, column_values, string_places, text_keys
 from likely.statistics import Array, Assignment
 from likely.table import Table
 
@@ -96,14 +96,14 @@ def drawn_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -
     """
     table, assignment = _with_weight(table, assignment)
     seeds = _seeds(seed, table.columns.width + 1)
-    names = {j: _text_keys(texts.tolist()) for j, texts in table.categories.items()}
-    labels = _text_keys(assignment.classes.tolist())
+    names = {j: text_keys(texts.tolist()) for j, texts in table.categories.items()}
+    labels = text_keys(assignment.classes.tolist())
     keys = np.empty(table.rows, dtype=np.uint64)
     for first in range(0, table.rows, _TILE):
         rows = slice(first, first + _TILE)
         tile = table.between(first, first + _TILE)
         cells = (
-            _string_keys(tile.strings[j]) if j in tile.strings else _cell_keys(column_values(tile, j), names.get(j))
+            string_places(tile.strings[j]) if j in tile.strings else _cell_keys(column_values(tile, j), names.get(j))
             for j in range(table.columns.width)
         )
         keys[rows] = _keys([*cells, labels[assignment.codes[rows]]], seeds)
@@ -134,7 +134,7 @@ def _lowest(keys: Keys, weights: Array | None, most: int) -> tuple[NDArray[np.in
 def _seeds(seed: Any, number: int) -> Keys:
     """Return as many random keys; they are the same on every machine."""
     # By a hash of what the seed looks like: NumPy's own generators would have to be imported first.
-    return _mixed(_text_keys([seed]) + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
+    return _mixed(text_keys([seed]) + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
 
 
 def _keys(columns: Iterable[NDArray[Any]], seeds: Keys) -> Keys:
@@ -170,18 +170,3 @@ def _cell_keys(cells: Array, names: Keys | None) -> Keys:
     if holes:
         keys[missing] = _GOLDEN
     return keys
-
-
-def _string_keys(texts: Any) -> Keys:
-    """Return a key of each text of an Arrow array."""
-    encoded = texts.dictionary_encode()
-    keys = np.append(_text_keys(encoded.dictionary.to_pylist()), _GOLDEN)
-    return np.asarray(keys[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
-
-
-def _text_keys(texts: Iterable[Any]) -> Keys:
-    from hashlib import blake2b
-
-    encoded = (str(text).encode("utf-8", "surrogatepass") for text in texts)
-    hashed = b"".join(blake2b(text, digest_size=8).digest() for text in encoded)
-    return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)

@@ -8,7 +8,7 @@ class.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from likely.statistics import Array
 _TILE = 1 << 22
 _STEPS, _GAIN = 30, 1e-6
 _POWERS = (-0.5, 1.5)
+_MOST_BIASED = 500
 _FIRST_POWER = 0.5
 # How far apart, in logarithms, the first guesses of one exponent for all are.
 _GUESSES = np.exp(np.arange(-6.0, 0.25, 0.25))
@@ -62,7 +63,9 @@ class Exponents:
         """Return the exponents that make the right classes of these rows likeliest."""
         number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
         one = _one_for_all(rows)
-        flat = np.concatenate([np.full(number, one), [_FIRST_POWER, 1.0], np.zeros(classes)])
+        # With very many classes none has a bias of its own: to find it takes a square of them, and rows of each.
+        biased = classes if classes <= _MOST_BIASED else 0
+        flat = np.concatenate([np.full(number, one), [_FIRST_POWER, 1.0], np.zeros(biased)])
         now, damping = cls._at(flat, number), 1e-3
         loss = now._loss(rows, one)
         for _ in range(_STEPS):
@@ -81,7 +84,7 @@ class Exponents:
                 flat, now, loss, damping = moved, then, after, damping / 10
             if gain < _GAIN * rows.weights.sum():
                 break
-        return now
+        return now if biased else replace(now, bias=np.zeros(classes))
 
     @classmethod
     def _at(cls, flat: Array, number: int) -> "Exponents":
@@ -97,7 +100,7 @@ class Exponents:
         # One product of a matrix and a vector: NumPy would take a stack of them one by one.
         flat = rows.evidence.reshape(-1, rows.evidence.shape[2]) @ self.groups.astype(np.float32)
         evidence = flat.reshape(rows.evidence.shape[:2]).astype(np.float64) * factor[:, None]
-        z = evidence + self.prior * rows.log_shares + self.bias
+        z = evidence + self.prior * rows.log_shares + (self.bias if len(self.bias) else 0.0)
         z -= z.max(axis=1, keepdims=True)
         return z - np.log(np.exp(z).sum(axis=1, keepdims=True)), evidence, factor
 
@@ -111,7 +114,7 @@ class Exponents:
 
     def _slope(self, rows: Scored, one: float) -> tuple[Array, Array]:
         """Return the gradient of the loss and its curvature (of which the part by which the power is bent is left)."""
-        number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
+        number, classes = rows.evidence.shape[2], len(self.bias)
         gradient = np.zeros(number + 2 + classes)
         curvature = np.zeros((len(gradient), len(gradient)))
         for tile in rows.tiles():
@@ -130,9 +133,11 @@ class Exponents:
             mean = np.matmul(p[:, None, :].astype(np.float32), move)[:, 0]
             gap = w[:, None] * (p - right)
             gradient[: number + 2] += gap.astype(np.float32).ravel() @ flat
-            gradient[number + 2 :] += gap.sum(axis=0)
             spread = mean * w[:, None].astype(np.float32)
             curvature[: number + 2, : number + 2] += moved.T @ flat - spread.T @ mean
+            if not classes:
+                continue
+            gradient[number + 2 :] += gap.sum(axis=0)
             cross = moved.reshape(move.shape).sum(axis=0).T - spread.T @ p.astype(np.float32)
             curvature[: number + 2, number + 2 :] += cross
             curvature[number + 2 :, : number + 2] += cross.T

@@ -31,6 +31,8 @@ from likely.worded import TextColumn
 
 DIAGONALS = (0.001, 0.03, 0.2, 0.6)
 STRENGTHS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
+COMPARED = len(DIAGONALS) + len(STRENGTHS)
+"""So many arrays of rows × classes are held at a time."""
 # About how many rows settle which pair is best.
 _COMPARED = 10_000
 # How much rotating, classes × columns³, choosing a strength is worth.

@@ -19,6 +19,7 @@ from likely.features import Features
 from likely.grouped import Grouped, Groups, with_combinations
 from likely.learn import collect
 from likely.members import (
+    COMPARED,
     Chooser,
     Folds,
     Member,
@@ -40,6 +41,8 @@ _FEW_ROWS, _MORE_FOLDS = 1000, 10
 SAMPLE = 50_000
 """The most rows that a choice is made on, equal ones counted once."""
 _MOST_CELLS = 30_000_000  # and encoded cells
+# With more classes than this none has a bias of its own: to find it takes a square of them, and rows of each.
+_MOST_BIASED = 500
 # Matrices with more columns than this are multiplied by several threads.
 _WORTH_THREADS = 300
 # The most sums that a discriminant may keep, of all pairs of features, classes and folds.
@@ -193,8 +196,8 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0, groups: Group
     drawn = drawn_rows(table, assignment, SAMPLE, seed) if table.rows > SAMPLE else (table, assignment)
     rows = DistinctRows.of(*drawn, seed)
     candidates = _candidates(rows, len(assignment.classes), groups)
-    widest = max(encoding.width for encoding, _ in candidates)
-    some = rows.some(max(_MOST_CELLS // widest, _FEW_ROWS))
+    widest, k = max(encoding.width for encoding, _ in candidates), len(assignment.classes)
+    some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
     sample, known = in_parts(some.table, some.assignment, number)
     with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
@@ -205,7 +208,7 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0, groups: Group
             members.append(Member(encoding, chosen.family))
             blocks.append(chosen.statistics)
             scores.append(chosen.log_posteriors)
-        calibration = Calibration.fitted(scores, known.codes, known.weights)
+        calibration = Calibration.fitted(scores, known.codes, known.weights, biased=k <= _MOST_BIASED)
     statistics = JointStatistics(class_weights(known), tuple(blocks))
     selection = Selection(tuple(members), statistics, calibration, assignment.classes)
     if table.rows > SAMPLE or some is not rows:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likely import GaussianDiscriminant, NaiveBayes
+from likely import Classifier, GaussianDiscriminant, NaiveBayes
 
 generator = np.random.default_rng(0)
 Y = np.repeat(["a", "b"], 300)
@@ -79,3 +79,19 @@ def test_the_label_is_only_a_column():
     np.testing.assert_allclose(p, model.predict_proba(unknown) @ shares, rtol=1e-12)
     with pytest.raises(ValueError, match="expected a column of categories or of 0 and 1, got column 0"):
         model.predict_proba(X[:5], of=0)
+
+
+def test_an_unknown_category_cannot_be_given():
+    rows = [{"x": 1.0 + i, "sex": ("female", "male")[i % 2], "y": "ab"[i % 2]} for i in range(8)]
+    model = NaiveBayes().fit(rows, "y")
+    with pytest.raises(
+        ValueError, match="expected one of the categories of 'sex' in given=, got 'femal': did you mean"
+    ):
+        model.sample(2, given={"sex": "femal"})
+
+
+def test_an_emptied_model_shows_itself_and_answers_nothing():
+    model = Classifier().fit([[1.0], [1.5], [4.0], [4.5]], ["a", "a", "b", "b"]).emptied()
+    assert "0 rows" in str(model)
+    with pytest.raises(ValueError, match="a model that has learned none"):
+        model.predict([[1.0]])

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
+from likely.discounting import _some
 from likely.families.bag import Bag, _strength
 from likely.statistics import Assignment
 from likely.text import Analyzer, WordStatistics, collect_words
@@ -102,6 +104,40 @@ def test_a_weight_of_two_is_a_text_twice(rows):
     again = textbook().fit(list(np.repeat(texts, weights)), np.repeat(y, weights))
     known = [text for text, weight in zip(texts, weights, strict=True) if weight]
     np.testing.assert_allclose(weighed.predict_proba(known), again.predict_proba(known), rtol=1e-9)
+
+
+def test_discounted_words_do_not_depend_on_order_or_copies():
+    texts, y = made(150, seed=4)
+    expected = TextClassifier().fit(texts, y).predict_proba(texts)
+    turned = TextClassifier().fit(texts[::-1], y[::-1]).predict_proba(texts)
+    np.testing.assert_allclose(turned, expected, rtol=1e-7, atol=1e-10)
+    weights = np.arange(len(texts)) % 3
+    weighed = TextClassifier().fit(texts, y, sample_weight=weights).predict_proba(texts)
+    again = TextClassifier().fit(list(np.repeat(texts, weights)), np.repeat(y, weights)).predict_proba(texts)
+    np.testing.assert_allclose(weighed, again, rtol=1e-7, atol=1e-10)
+    rows = [{"t": text, "x": float(len(text))} for text in texts]
+    one, other = (Classifier({"t": "text"}).fit(rows[::step], y[::step]) for step in (1, -1))
+    np.testing.assert_allclose(one.predict_proba(rows), other.predict_proba(rows), rtol=1e-7, atol=1e-10)
+
+
+def test_many_classes_and_rare_ones():
+    generator = np.random.default_rng(0)
+    texts = [f"w{c} w{generator.integers(0, 50)} common" for c in np.arange(1400) % 700]
+    model = TextClassifier().fit(texts, np.arange(1400) % 700)
+    assert model.score(texts, np.arange(1400) % 700) > 0.9
+    codes = np.repeat(np.arange(101), [30_000, *[25] * 100]).astype(np.int32)
+    assert len(np.unique(codes[_some(codes, 101)])) == 101
+
+
+def test_words_keep_their_signs():
+    model = TextClassifier(calibrate=False, event="bernoulli", ngrams=1)
+    model.fit(["good a b c d"] * 2 + ["bad"] * 2, list("++--"))
+    assert {word: odds > 0 for word, _, odds in model.explain(["good"], "+", "-").words()} == {"good": True}
+    texts, y = made(300, share=0.3)
+    discounted = TextClassifier(ngrams=1).fit(texts, y)
+    for word, _ in discounted.top_words("class 1", 20):
+        ((_, _, odds),) = discounted.explain([word], "class 1", "class 0").words()
+        assert odds > 0
 
 
 def test_discounted_words_are_calibrated():
@@ -224,6 +260,9 @@ def test_texts_that_are_none():
     model = textbook().fit(["a b", "b c"], [0, 1])
     with pytest.raises(TypeError, match="expected several texts, got a single one"):
         model.predict("a b")
+    for table in ({"text": ["a"]}, pa.table({"text": ["a"]}), pd.DataFrame({"text": ["a"]})):
+        with pytest.raises(TypeError, match="expected a column of texts, got a table"):
+            model.predict(table)
     with pytest.raises(TypeError, match="expected texts, got 3"):
         model.predict(["a", 3])
     with pytest.raises(ValueError, match="expected at least one text, got none"):

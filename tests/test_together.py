@@ -200,6 +200,12 @@ def test_too_many_columns_or_combinations():
         NaiveBayes(together=[f"c{j}" for j in range(8)]).fit(many, "y")
 
 
+def test_too_many_combinations_and_classes():
+    rows = [{"a": f"a{i % 90}", "b": f"b{i % 89}", "c": f"c{i % 91}", "y": i % 50} for i in range(900)]
+    with pytest.raises(ValueError, match="combinations of categories and classes, got 36,445,500"):
+        NaiveBayes(together=["a", "b", "c"]).fit(rows, "y")
+
+
 @pytest.mark.parametrize("label", ["", "[", '["a"]', '["a", 1]', "[null, null]", '["a",null]', "[" * 10_000])
 def test_labels_that_are_none(label):
     with pytest.raises(ValueError, match="expected a combination of 2 categories"):

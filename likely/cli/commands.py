@@ -68,6 +68,12 @@ COMMANDS = {
             "likely inspect people.csv   # what its columns would be taken for",
         ),
     ),
-    "merge": Command(learning.merge, ("likely merge north.likely south.likely -o both.likely",)),
+    "merge": Command(
+        learning.merge,
+        (
+            "likely fit north.csv --target income -o north.likely --model naive-bayes",
+            "likely merge north.likely south.likely -o both.likely",
+        ),
+    ),
     "demo": Command(looking.demo, ("likely demo", "likely demo --seed 7   # draw other new birds")),
 }

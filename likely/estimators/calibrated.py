@@ -226,6 +226,9 @@ def _read_selection(chosen: Any, saved: Saved) -> Selection:
             [family for family, *_ in saved.members],
             calibrated,
         )
+        for member in selection.members:
+            if getattr(member.encoding, "of", columns.width) != columns.width:
+                raise ValueError(f"expected members of {columns.width} columns, got others")
         families = [(type(member.family), member.encoding.width) for member in selection.members]
         stored = [(type(family), width) for family, _, width in saved.members]
         # An answer to one row of holes shows whether all sizes agree.

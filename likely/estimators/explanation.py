@@ -64,9 +64,10 @@ class Explanation:
             said = self.log_odds[row] - self.base[row] - sum(odds for _, _, odds in top)
             lines.append((f"{others} other column{'s' if others > 1 else ''}", "", said))
         lines.append(("altogether", "", self.log_odds[row]))
-        width = max(len(name) for name, _, _ in lines)
+        width, wide = (max(len(line[i]) for line in lines) for i in (0, 1))
+        wide = max(wide, 12)
         head = f"{_plain(self.label[row])!r} against {_plain(self.against[row])!r}, log-odds"
-        return "\n".join([head, *(f"{name:<{width}}  {value:>12}  {odds:+10.3f}" for name, value, odds in lines)])
+        return "\n".join([head, *(f"{name:<{width}}  {value:>{wide}}  {odds:+10.3f}" for name, value, odds in lines)])
 
 
 def _short(value: Any, most: int = 40) -> str:

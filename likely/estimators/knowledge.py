@@ -65,8 +65,8 @@ class Knowledge:
     @cached_property
     def comparison(self) -> "Joint | Calibrated | Modest":
         """What compares classes."""
-        if not self.calibrated:
-            return self.joint
+        if not self.calibrated or not self.statistics.weights.sums["weight"].any():
+            return self.joint  # which says that nothing was learned
         if self.selection is None:
             return Modest(self.joint, float(self.statistics.weights.sums["weight"].sum()))
         if self.given_weights is None:

@@ -50,8 +50,13 @@ class Questions(Estimator):
         if not self.__sklearn_is_fitted__():
             return repr(self)
         known = self._known()
-        shares = zip(self.classes_.tolist(), self.priors_.tolist(), strict=True)
-        lines = [f"{self!r}, {known.statistics.weights.sums['weight'].sum():,.6g} rows"]
+        rows = known.statistics.weights.sums["weight"].sum()
+        lines = [f"{self!r}, {rows:,.6g} rows"]
+        shares = zip(
+            self.classes_.tolist(),
+            (self.priors_ if rows else known.statistics.weights.sums["weight"]).tolist(),
+            strict=True,
+        )
         lines.append("classes: " + _listed([f"{label} {share:.3g}" for label, share in shares]))
         for part in known.parts:
             if part.encoding is None:

@@ -10,14 +10,15 @@ from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.questions import random_generator
 from likely.estimators.worded import WordExplanation
+from likely.families import subtract_logs
 from likely.families.bag import Bag, BagDensity
 from likely.joint import Joint, Part
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.table import Block, Table
 from likely.text import Analyzer, WordStatistics, as_texts
 
-# Words whose log-odds add up to less than this cancel each other.
-_SILENT = 1e-9
+# Log-odds of less than this are none, and cannot be scaled.
+_SILENT = 1e-6
 
 
 class TextClassifier(GenerativeClassifier):
@@ -117,14 +118,15 @@ class TextClassifier(GenerativeClassifier):
         ngrams = self.ngrams if isinstance(self.ngrams, tuple | list) else (1, self.ngrams)
         if len(ngrams) != 2 or not all(isinstance(n, int | np.integer) for n in ngrams):
             raise ValueError(f"expected ngrams as a number of words, or the least and the most, got {self.ngrams!r}")
-        if isinstance(self.stop_words, str):
-            raise ValueError(f"expected stop_words as a list of words, got the text {self.stop_words!r}")
+        stop_words = () if self.stop_words is None else self.stop_words
+        if isinstance(stop_words, str) or not all(isinstance(word, str) for word in stop_words):
+            raise ValueError(f"expected stop_words as a list of words, got {self.stop_words!r}")
         analyzer = Analyzer(
             self.unit,  # type: ignore[arg-type]
             (int(ngrams[0]), int(ngrams[1])),
             self.lowercase,
             self.accents,  # type: ignore[arg-type]
-            frozenset(self.stop_words),
+            frozenset(stop_words),
         )
         return Bag(analyzer, self.event, self.smoothing)  # type: ignore[arg-type]
 
@@ -208,12 +210,14 @@ class TextClassifier(GenerativeClassifier):
         assert isinstance(density, BagDensity)
         starts, terms, counts, odds = density.word_odds(Block(table, None), one, other)
         base, texts = comparison.log_odds(table, one, other)
-        # What words say is in the proportions of the joint, and adds up to what the comparison says of the text.
-        sums = np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])
-        spoken = np.abs(sums) > _SILENT
-        factor = np.where(spoken, texts[:, 0] / np.where(spoken, sums, 1.0), 1.0)
-        odds = odds * np.repeat(factor, np.diff(starts))
-        base = base + texts[:, 0] - np.where(spoken, texts[:, 0], sums)
+        total = base + texts[:, 0]
+        # What words say is in the proportions of the joint, and with the base adds up to what the comparison says.
+        before = subtract_logs(joint.log_weights[one], joint.log_weights[other])
+        before = before + density.constant[one] - density.constant[other]
+        found = before + np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])
+        same = (np.sign(found) == np.sign(total)) & (np.abs(found) > _SILENT) & np.isfinite(total)
+        odds = odds * np.repeat(np.where(same, total / np.where(same, found, 1.0), 1.0), np.diff(starts))
+        base = total - np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])
         return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
 
     def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:

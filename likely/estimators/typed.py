@@ -248,6 +248,10 @@ class TableClassifier(GenerativeClassifier):
                 cells[0, j], categories[j] = 0.0, np.array([str(named[name])], dtype=object)
             else:
                 cells[0, j] = named[name]
+        for j, known in self.joint_.categories.items():
+            if not np.isnan(cells[0, j]):
+                word = str(categories[j][int(cells[0, j])])
+                check_name(word, list(known), f"expected one of the categories of {self.joint_names[j]!r} in given=")
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
     def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: "np.random.Generator") -> Any:

@@ -65,7 +65,7 @@ def packed(value: Any, name: str, arrays: Arrays) -> Any:
         return {"is": "dict", "items": pairs}
     if type(value) is np.ndarray:
         return _packed_array(value, name, arrays)
-    if type(value) is frozenset and all(type(item) is str for item in value):
+    if type(value) in (set, frozenset) and all(type(item) is str for item in value):
         return {"is": "set", "items": sorted(value)}
     if kind := _name_of(type(value)):
         parts = {f.name: packed(getattr(value, f.name), f"{name}.{f.name}", arrays) for f in fields(value) if f.init}

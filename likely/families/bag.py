@@ -50,7 +50,8 @@ class Bag(Family):
             raise ValueError(f"expected the event to be one of {', '.join(map(repr, EVENTS))}, got {self.event!r}")
         given = self.smoothing
         several = isinstance(given, Mapping) and all(_is_count(number) for number in given.values())
-        if not _is_count(given) and (self.event == "bernoulli" or not (several or given in BACKGROUNDS)):
+        background = isinstance(given, str) and given in BACKGROUNDS
+        if not _is_count(given) and (self.event == "bernoulli" or not (several or background)):
             more = (
                 ""
                 if self.event == "bernoulli"

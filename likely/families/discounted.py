@@ -11,6 +11,8 @@ from likely.families.bag import Bag, BagDensity
 from likely.statistics import Array, Labels, Statistics, distinct
 from likely.text import WordStatistics
 
+# No text has more words than e to this power; what a broken file says otherwise must not become infinite.
+_LARGEST_LOG = 50.0
 LEAST_DOCUMENTS = 2.0
 """Words of fewer documents say nothing."""
 
@@ -112,7 +114,8 @@ class Evidence:
         """Leave out the words of too few documents."""
         kept = statistics.of_words(statistics.in_words("documents") >= LEAST_DOCUMENTS)
         weight = statistics.sums["weight"].sum()
-        scale = float(np.exp(statistics.sums["log size"].sum() / weight)) if weight > 0 else 1.0
+        mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
+        scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
         return cls(kept, native.term_orders(kept.buffers), scale)
 
     @property

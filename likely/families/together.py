@@ -25,6 +25,7 @@ from likely.table import Block, Table
 MOST_COLUMNS = 8
 """The most columns taken together: what each says of a class is a mean over all sets of the others."""
 MOST_COMBINATIONS = 1_000_000
+_MOST_CELLS = 1 << 25
 _STEPS, _CLOSE = 10_000, 1e-13
 
 
@@ -45,6 +46,12 @@ class Together(Named):
         seen = without_unseen(statistics)
         rows, names = _read(seen)
         shape = tuple(len(each) for each in names)
+        cells = len(seen.labels["class"]) * prod(shape)
+        if cells > _MOST_CELLS:
+            raise ValueError(
+                f"expected at most {_MOST_CELLS:,} combinations of categories and classes, got {cells:,}: take fewer "
+                "columns together"
+            )
         known = [{name: place for place, name in enumerate(each)} for each in names]
         patterns: dict[tuple[int, ...], tuple[list[int], list[tuple[int, ...]]]] = {}
         for i, row in enumerate(rows):

@@ -182,7 +182,7 @@ def _few(names: Iterable[str], most: int = 5) -> str:
 def check_name(name: Any, names: Sequence[str], what: str = "expected a column of the table", where: str = "") -> None:
     """Raise unless a name is among those of the columns, and say which may be meant."""
     if name not in names:
-        near = difflib.get_close_matches(str(name), names, 3)
+        near = difflib.get_close_matches(str(name), list(dict.fromkeys(names)), 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_few(names)}"
         raise ValueError(f"{what}, got {name!r}{where}: {hint}")
 

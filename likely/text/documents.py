@@ -1,7 +1,7 @@
 """Documents as Arrow lays strings out, whatever they come as, and the buffers of them that the core reads."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ def as_texts(texts: Any) -> pa.Array:
         raise TypeError(f"expected several texts, got a single one, {texts[:40]!r}: put it in a list")
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         return _plain(texts)
+    if isinstance(texts, Mapping | pa.Table | pa.RecordBatch) or (
+        hasattr(texts, "columns") and hasattr(texts, "shape")
+    ):
+        raise TypeError("expected a column of texts, got a table: give one of its columns")
     if hasattr(texts, "__arrow_c_stream__"):
         try:
             return _plain(pa.chunked_array(texts))
