@@ -82,3 +82,12 @@ def test_what_is_refused(mail, tmp_path):
         assert (found.returncode, found.stdout) == (2, "")
         assert message in found.stderr
         assert "Traceback" not in found.stderr
+
+
+def test_columns_together_by_name(tmp_path):
+    table = tmp_path / "pairs.csv"
+    rows = [f"{a},{b},{'even' if a == b else 'odd'}" for a in "pq" for b in "pq"] * 8
+    table.write_text('"a,1",b,y\n' + "\n".join(rows))
+    found = likely("fit", table, "-t", "y", "--together", '"a,1",b', "-o", tmp_path / "m.likely")
+    assert "2 categories together" in found.stdout
+    assert "distinct and missing of 32 rows" in likely("inspect", table).stdout

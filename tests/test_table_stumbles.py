@@ -234,3 +234,13 @@ def test_columns_without_names_are_told_by_their_numbers():
 def test_a_model_of_a_frame_of_floats_fills_the_holes_of_a_table():
     model = NaiveBayes().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.0, 5.0]}), ["p", "p", "q"])
     assert model.impute({"a": [1.5], "b": [None]})["b"].null_count == 0
+
+
+@pytest.mark.parametrize("year", [1600, 9990])
+def test_dates_long_ago_and_far_ahead(year):
+    rows = [
+        {"when": datetime.date(year + i % 3, 1 + i % 12, 1 + i % 28), "x": float(i), "y": "ab"[i % 2]}
+        for i in range(40)
+    ]
+    drawn = NaiveBayes().fit(rows, "y").sample(20, random_state=0)[0].column("when").to_pylist()
+    assert {day.year for day in drawn} <= {year - 1, year, year + 1, year + 2, year + 3}

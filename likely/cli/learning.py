@@ -1,5 +1,6 @@
 """Commands that make models: fit, evaluate, merge."""
 
+import csv
 import os
 from collections.abc import Sequence
 from time import perf_counter
@@ -133,7 +134,7 @@ def _new(
 ) -> Any:
     from likely.estimators import Classifier, NaiveBayes
 
-    common: dict[str, Any] = {"missing": tuple(missing), "together": [names.split(",") for names in together]}
+    common: dict[str, Any] = {"missing": tuple(missing), "together": [next(csv.reader([names])) for names in together]}
     if kind == options.Kind.NAIVE_BAYES:
         return NaiveBayes(columns or "auto", **common)
     return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)

@@ -50,6 +50,9 @@ def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json:
         schema = Schema.infer(rows)
     if not as_json:
         print(str(schema))
+        seen = [column.seen.rows for column in schema.columns if column.seen is not None]
+        if seen:
+            print(f"distinct and missing of {max(seen):,} rows, from all over the table")
         return
     columns = [
         {**column.described(), **({} if column.seen is None else column.seen._asdict())} for column in schema.columns

@@ -67,7 +67,9 @@ TextFolders = Annotated[
 ]
 Together = Annotated[
     Sequence[str],
-    Option("--together", "Columns of categories that depend on each other. May be repeated.", "NAME,NAME"),
+    Option(
+        "--together", "Columns of categories that depend on each other, quoted as in CSV. May be repeated.", "NAME,NAME"
+    ),
 ]
 Missing = Annotated[
     Sequence[str], Option("--missing", "Text that stands for a missing cell, as '?'. May be repeated.", "TEXT")

@@ -150,7 +150,7 @@ class TextClassifier(GenerativeClassifier):
         if isinstance(X, Table):
             return X
         texts = as_texts(X)
-        return Table(np.zeros((len(texts), 1)), strings={0: texts})
+        return Table(np.zeros((len(texts), 1)), ("text",), strings={0: texts})
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0

@@ -16,7 +16,9 @@ _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augu
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _FIRST_WEEKDAY = 3
 """The first of January 1970, from which days are counted, was a Thursday."""
-_FIRST_YEAR, _LAST_YEAR = 1678, 2261
+_FIRST_YEAR, _LAST_YEAR = 1, 9999
+# What nanoseconds of 64 bits reach.
+_NANOSECONDS = np.datetime64("1678-01-01", "us"), np.datetime64("2262-01-01", "us")
 """Years that timestamps can hold to the nanosecond."""
 
 
@@ -63,6 +65,9 @@ def _places(names: Any, known: tuple[str, ...]) -> NDArray[np.float64]:
 def in_type(moments: Any, kind: pa.DataType) -> Any:
     """Return dates as a column of some type: of days, of times, in a zone or not, or of text."""
     column = pa.array(moments, pa.timestamp("us"))
+    if getattr(kind, "unit", "") == "ns":
+        first, last = (pa.scalar(each, pa.timestamp("us")) for each in _NANOSECONDS)
+        column = pc.min_element_wise(pc.max_element_wise(column, first, skip_nulls=False), last, skip_nulls=False)
     if is_text(kind):
         return text_of(column).cast(kind)
     if getattr(kind, "tz", None) is not None:
