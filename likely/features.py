@@ -120,7 +120,7 @@ class Features:
     >>> features.matrix(table).round(2)
     array([[-1.  , -0.71, -1.41],
            [ 1.  , -0.71,  0.71],
-           [ 0.  ,  1.41,  0.71]])
+           [ 0.  ,  1.41,  0.71]], dtype=float32)
     """
 
     columns: tuple[Feature, ...]

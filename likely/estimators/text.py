@@ -1,5 +1,6 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
+from collections.abc import Collection
 from typing import Any, Self
 
 import numpy as np
@@ -119,7 +120,8 @@ class TextClassifier(GenerativeClassifier):
         if len(ngrams) != 2 or not all(isinstance(n, int | np.integer) for n in ngrams):
             raise ValueError(f"expected ngrams as a number of words, or the least and the most, got {self.ngrams!r}")
         stop_words = () if self.stop_words is None else self.stop_words
-        if isinstance(stop_words, str) or not all(isinstance(word, str) for word in stop_words):
+        listed = isinstance(stop_words, Collection) and not isinstance(stop_words, str)
+        if not listed or not all(isinstance(word, str) for word in stop_words):
             raise ValueError(f"expected stop_words as a list of words, got {self.stop_words!r}")
         analyzer = Analyzer(
             self.unit,  # type: ignore[arg-type]
@@ -129,6 +131,9 @@ class TextClassifier(GenerativeClassifier):
             frozenset(stop_words),
         )
         return Bag(analyzer, self.event, self.smoothing)  # type: ignore[arg-type]
+
+    def _remember(self) -> None:
+        self._bag()  # which says what parameters of a file do not fit
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         return (Part(self._bag(), None),)

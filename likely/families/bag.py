@@ -143,12 +143,11 @@ def _strength(words: WordStatistics, shares: Array) -> float:
             (n * p / (np.maximum(n - 1, 0.0) + mu * p)).sum() - (totals / np.maximum(totals - 1 + mu, mu)).sum()
         )
 
-    low, high = 1e-6, 1e12
-    for _ in range(200):
+    # Beyond a thousand times all words the classes hardly differ, and rounding would decide.
+    low, high = 1e-6, 1e3 * float(totals.max())
+    for _ in range(100):
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-        if high < low * (1 + 1e-9):
-            break
     return float(np.sqrt(low * high))
 
 
