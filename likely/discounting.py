@@ -78,8 +78,7 @@ class OutOfFold:
         last = int(dealt.folds.max(initial=0)) + 1
         ends = np.searchsorted(dealt.folds, np.arange(last + 1)).tolist()
         evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, ends, self.edges)
-        single = np.concatenate([[0], np.cumsum(kept.orders[rows.units] == 0)])
-        lengths = np.log(np.maximum(np.diff(single[rows.starts]), 1))
+        lengths = np.log(rows.lengths(kept.orders))
         return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), weighed)
 
     def fitted(self, dealt: Dealt) -> tuple[Exponents, float]:
@@ -94,8 +93,7 @@ def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, sco
     words = OutOfFold.of(family, statistics)
     order = np.argsort(dealt.folds, kind="stable")
     k = len(dealt.assignment.classes)
-    most = min(ENOUGH, max(_TILE // (k * _WIDTH), 1))
-    every = max(-(-len(order) // most), 1)
+    every = max(-(-len(order) // _enough(k)), 1)
     found, usual = words.fitted(dealt.taken(order[::every]))
     settled = Discounted(
         family.analyzer,
@@ -143,9 +141,14 @@ def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
+def _enough(classes: int) -> int:
+    """Return how many texts settle the exponents: fewer if there are so many classes that room would lack."""
+    return min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))
+
+
 def _some(codes: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
     """Return the numbers of about enough rows, which stand class by class: evenly, and one at least of each class."""
-    most = min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))
+    most = _enough(classes)
     if len(codes) <= most:
         return np.arange(len(codes))
     evenly = (np.arange(most) * (len(codes) / most)).astype(np.int64)

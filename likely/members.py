@@ -24,7 +24,7 @@ from likely.grouped import Grouped
 from likely.joint import Part
 from likely.learn import collect_folds, deal
 from likely.native import posterior_in_place
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Statistics, class_shares
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 from likely.worded import TextColumn
@@ -83,7 +83,7 @@ class Member:
             raise ValueError("expected a description of every column, got something else")
         if kind == "levels":
             return cls(_grouped(described, Bins.from_description(columns, name, arrays)), LeaveOneOut())
-        if kind == "words" and family.name == "discounted words":
+        if kind == "words" and family.calibrated:
             return cls(TextColumn.from_description(columns), family)
         if kind != "discriminant":
             raise ValueError(f"expected a member of the kind 'discriminant', 'levels' or 'words', got {kind[:80]!r}")
@@ -142,11 +142,6 @@ class Chosen(NamedTuple):
     family: Family
     statistics: Statistics
     log_posteriors: Array
-
-
-def class_shares(counts: Array) -> Array:
-    """Return the share of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
-    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
 
 
 def sum_of(parts: tuple[Statistics, ...]) -> Statistics:

@@ -27,10 +27,9 @@ from likely.members import (
     choose_discriminant,
     choose_levels,
     choose_words,
-    class_shares,
     log_posteriors,
 )
-from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
+from likely.statistics import Array, Assignment, JointStatistics, Labels, class_shares, class_weights
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 from likely.worded import TextColumn

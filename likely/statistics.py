@@ -249,6 +249,11 @@ def class_weights(assignment: Assignment) -> Statistics:
     return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": classes})
 
 
+def class_shares(counts: Array) -> Array:
+    """Return the share of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
+    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
+
+
 def _check_same_columns(one: Statistics, two: Statistics) -> None:
     """Raise if one side never saw a cell of a column that the other saw: there is nothing to expect of its rows."""
     assert one.origin is not None

@@ -8,6 +8,7 @@
 //! Words are grouped by their order (one word, or several), by how many documents have them, and by how much they tell of the
 //! class. In each group, evidence for and evidence against is summed apart.
 
+use crate::sparse::rises;
 use crate::threads;
 
 /// How many documents make a word frequent, and very frequent.
@@ -92,7 +93,7 @@ impl Words<'_> {
         self.amounts.len() == n
             && self.documents.len() == n
             && self.orders.len() == self.len()
-            && rising(self.starts, n)
+            && rises(self.starts, n)
             && self.classes.iter().all(|&class| class >= 0 && (class as usize) < classes)
     }
 
@@ -114,7 +115,7 @@ impl Rows<'_> {
         let (n, m) = (self.words.len(), self.len());
         self.counts.len() == n
             && [self.classes.len(), self.weights.len(), self.scales.len()] == [m, m, m]
-            && rising(self.starts, n)
+            && rises(self.starts, n)
             && self.words.iter().all(|&word| word >= 0 && (word as usize) < words)
             && self.classes.iter().all(|&class| class >= 0 && (class as usize) < classes)
     }
@@ -122,12 +123,6 @@ impl Rows<'_> {
     fn pairs(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
         (self.starts[row] as usize..self.starts[row + 1] as usize).map(|i| (self.words[i] as usize, self.counts[i]))
     }
-}
-
-fn rising(starts: &[i64], last: usize) -> bool {
-    starts.first() == Some(&0)
-        && starts.last() == Some(&(last as i64))
-        && starts.windows(2).all(|pair| pair[0] <= pair[1])
 }
 
 impl Classes {

@@ -49,7 +49,7 @@ impl GivenRows<'_> {
     }
 }
 
-fn unfit(what: &str) -> PyErr {
+pub fn unfit(what: &str) -> PyErr {
     PyValueError::new_err(format!("the arrays of the {what} do not fit together"))
 }
 

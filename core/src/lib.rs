@@ -467,8 +467,7 @@ fn score_categories<'py>(
     };
     let size = table.values.len();
     check_sizes(&[(table.starts.len(), source.width() + 1), (table.scores.len(), size * k)])?;
-    let rising = table.starts.first() == Some(&0) && table.starts.windows(2).all(|pair| pair[0] <= pair[1]);
-    if !rising || table.starts.last() != Some(&(size as i64)) {
+    if !sparse::rises(table.starts, size) {
         return Err(PyValueError::new_err("the starts of the columns do not fit the categories"));
     }
     let out = scores(&mut out, source.rows(), k)?;
@@ -652,7 +651,7 @@ fn get_threads() -> usize {
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BadCellError", m.py().get_type::<BadCellError>())?;
     m.add("NotUtf8Error", m.py().get_type::<NotUtf8Error>())?;
-    text_bindings::register(m)?;
+    text_bindings::add_to(m)?;
     m.add_function(wrap_pyfunction!(collect_moments, m)?)?;
     m.add_function(wrap_pyfunction!(collect_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(collect_expected, m)?)?;

@@ -5,6 +5,13 @@ use crate::source::{Assignment, Cell, Domain};
 use crate::threads;
 use std::convert::Infallible;
 
+/// Whether these are where rows begin, one after the other, and where the last of `length` cells ends.
+pub fn rises(starts: &[i64], length: usize) -> bool {
+    starts.first() == Some(&0)
+        && starts.last() == Some(&(length as i64))
+        && starts.windows(2).all(|pair| pair[0] <= pair[1])
+}
+
 /// Rows of counts. Row i holds `indices[starts[i]..starts[i + 1]]` and the values beside them.
 pub struct Rows<'a, I, T> {
     starts: &'a [i64],
@@ -34,9 +41,11 @@ impl<'a, I: Copy + Sync + TryInto<usize>, T: Cell> Rows<'a, I, T> {
         width: usize,
         domain: Domain,
     ) -> Result<Self, Broken> {
-        let sorted = starts.first() == Some(&0) && starts.windows(2).all(|pair| pair[0] <= pair[1]);
-        let whole = starts.last().is_some_and(|&end| end as usize == indices.len()) && indices.len() == values.len();
-        if sorted && whole { Ok(Self { starts, indices, values, width, domain }) } else { Err(Broken::Layout) }
+        if rises(starts, indices.len()) && indices.len() == values.len() {
+            Ok(Self { starts, indices, values, width, domain })
+        } else {
+            Err(Broken::Layout)
+        }
     }
 
     pub fn len(&self) -> usize {

@@ -178,7 +178,7 @@ fn renumber_columns<'py>(
     Ok(row_arrays(py, rows))
 }
 
-pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(survey_text, m)?)?;
     m.add_function(wrap_pyfunction!(count_units, m)?)?;
     m.add_function(wrap_pyfunction!(count_known_units, m)?)?;

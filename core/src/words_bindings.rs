@@ -1,5 +1,6 @@
 //! Amounts and scores of the words of texts, as Python functions.
 
+use crate::evidence_bindings::unfit;
 use crate::text::Vocabulary;
 use crate::text::amounts::{Amount, ByUnit, collect};
 use crate::text::merge::{Side, merge};
@@ -66,14 +67,16 @@ type SideArrays<'py> = (
 fn amounts(side: &SideArrays) -> PyResult<Vec<Amount>> {
     let (counts, shares, documents) = (side.3.as_slice()?, side.4.as_slice()?, side.5.as_slice()?);
     if counts.len() != shares.len() || counts.len() != documents.len() {
-        return Err(unfit());
+        return Err(unfit("words"));
     }
     let rows = counts.iter().zip(shares).zip(documents);
     Ok(rows.map(|((&count, &share), &documents)| Amount { count, share, documents }).collect())
 }
 
-fn unfit() -> PyErr {
-    PyValueError::new_err("the arrays of the words do not fit together")
+fn side<'a>(arrays: &'a SideArrays, terms: &'a [&'a [u8]], amounts: &'a [Amount]) -> PyResult<Side<'a>> {
+    let (starts, classes) = (arrays.1.as_slice()?, arrays.2.as_slice()?);
+    let side = Side { terms, starts, classes, amounts, numbers: arrays.6.as_slice()? };
+    if side.fits() { Ok(side) } else { Err(unfit("words")) }
 }
 
 /// The amounts of the first plus `factor` × those of the second, and which terms are left: numbers of the first's, and after
@@ -87,23 +90,7 @@ fn merge_amounts<'py>(
 ) -> PyResult<Option<(AmountArrays<'py>, Bound<'py, PyArray1<i64>>)>> {
     let terms = [strings(&texts(&one.0)?)?, strings(&texts(&two.0)?)?];
     let sums = [amounts(&one)?, amounts(&two)?];
-    let first = Side {
-        terms: &terms[0],
-        starts: one.1.as_slice()?,
-        classes: one.2.as_slice()?,
-        amounts: &sums[0],
-        numbers: one.6.as_slice()?,
-    };
-    let second = Side {
-        terms: &terms[1],
-        starts: two.1.as_slice()?,
-        classes: two.2.as_slice()?,
-        amounts: &sums[1],
-        numbers: two.6.as_slice()?,
-    };
-    if !first.fits() || !second.fits() {
-        return Err(unfit());
-    }
+    let (first, second) = (side(&one, &terms[0], &sums[0])?, side(&two, &terms[1], &sums[1])?);
     let merged = py.detach(|| merge(&first, &second, factor));
     Ok(merged.ok().map(|(sum, left)| (amount_arrays(py, sum), left.into_pyarray(py))))
 }
@@ -160,7 +147,7 @@ fn score_texts<'py>(
     };
     let sizes = [orders.len(), scores.groups.len()];
     if !scores.fits() || sizes != [known.number; 2] || out.shape() != [documents.len(), number] {
-        return Err(unfit());
+        return Err(unfit("words"));
     }
     let (out, words) = (out.as_slice_mut()?, &known.words);
     let rule = Rule { count, power: rule.1, usual: rule.2 };

@@ -50,7 +50,7 @@ class Explanation:
         """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""
         cells, values = (_row_of(array, row) for array in (self.cells, self.values))
         order = np.argsort(-np.abs(cells), kind="stable")[:most]
-        return [(self.columns.name(j), _plain(values[j]), float(cells[j])) for j in order if cells[j] != 0]
+        return [(self.columns.name(j), plain_label(values[j]), float(cells[j])) for j in order if cells[j] != 0]
 
     def __str__(self) -> str:
         return "\n\n".join(self._table(row) for row in range(min(len(self.base), 5)))
@@ -66,7 +66,7 @@ class Explanation:
         lines.append(("altogether", "", self.log_odds[row]))
         width, wide = (max(len(line[i]) for line in lines) for i in (0, 1))
         wide = max(wide, 12)
-        head = f"{_plain(self.label[row])!r} against {_plain(self.against[row])!r}, log-odds"
+        head = f"{plain_label(self.label[row])!r} against {plain_label(self.against[row])!r}, log-odds"
         return "\n".join([head, *(f"{name:<{width}}  {value:>{wide}}  {odds:+10.3f}" for name, value, odds in lines)])
 
 
@@ -75,7 +75,8 @@ def _short(value: Any, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _plain(label: Any) -> Any:
+def plain_label(label: Any) -> Any:
+    """Return a label as Python has it."""
     return label.item() if isinstance(label, np.generic) else label
 
 

@@ -60,7 +60,7 @@ class Knowledge:
     @property
     def calibrated(self) -> bool:
         """Whether something else than the joint alone compares classes."""
-        return self._selection is not None or any(part.family.name == "discounted words" for part in self.parts)
+        return self._selection is not None or any(part.family.calibrated for part in self.parts)
 
     @cached_property
     def comparison(self) -> "Joint | Calibrated | Modest":
@@ -153,11 +153,14 @@ class Modest(NamedTuple):
 
 def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:
     """Return shares of log-odds in the same proportions that add up to the given total."""
-    found = base + cells.sum(axis=1)
-    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
-    factor = np.where(same, total / np.where(same, found, 1.0), 1.0)
-    cells = cells * factor[:, None]
+    cells = cells * scaling(base + cells.sum(axis=1), total)[:, None]
     return LogOdds(total - cells.sum(axis=1), cells)
+
+
+def scaling(found: Array, total: Array) -> Array:
+    """Return what makes log-odds that were found those of the total: 1 where they are none, or of another sign."""
+    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
+    return np.where(same, total / np.where(same, found, 1.0), 1.0)
 
 
 def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:

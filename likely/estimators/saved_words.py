@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from likely.files import Arrays
 from likely.statistics import Labels, Statistics
 from likely.text import WordStatistics, as_terms, sorted_terms
+from likely.text.words import CLASSES, PAIRS
 
-_PAIRS, _CLASSES = ("count", "share", "documents"), ("weight", "log size")
 _KINDS = {"offsets": np.int64, "bytes": np.uint8, "starts": np.int64, "codes": np.int32}
 
 
@@ -27,9 +27,9 @@ def packed_words(statistics: Statistics, name: str, arrays: Arrays) -> None:
 def read_words(classes: Labels, name: str, arrays: Mapping[str, NDArray[Any]]) -> WordStatistics:
     """Return the statistics of words, or raise ValueError if they do not agree with themselves."""
     parts = {part: _array(f"{name}.{part}", arrays, kind) for part, kind in _KINDS.items()}
-    sums = {n: _array(f"{name}.sum.{n}", arrays, np.float64) for n in (*_PAIRS, *_CLASSES)}
+    sums = {n: _array(f"{name}.sum.{n}", arrays, np.float64) for n in (*PAIRS, *CLASSES)}
     offsets, starts, codes = parts["offsets"], parts["starts"], parts["codes"]
-    sizes = [*(len(sums[n]) for n in _PAIRS), *(len(sums[n]) for n in _CLASSES), len(starts)]
+    sizes = [*(len(sums[n]) for n in PAIRS), *(len(sums[n]) for n in CLASSES), len(starts)]
     if sizes != [len(codes)] * 3 + [len(classes)] * 2 + [len(offsets)]:
         raise ValueError("expected sums of every word and class, got others")
     if not _rises(offsets, len(parts["bytes"])) or not _rises(starts, len(codes)) or np.any(np.diff(starts) == 0):

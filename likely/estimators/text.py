@@ -8,18 +8,15 @@ import numpy as np
 from likely.discounting import collect_discounted
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
-from likely.estimators.knowledge import Knowledge
+from likely.estimators.knowledge import Knowledge, scaling
 from likely.estimators.questions import random_generator
-from likely.estimators.worded import WordExplanation
+from likely.estimators.worded import WordExplanation, added_up
 from likely.families import subtract_logs
 from likely.families.bag import Bag, BagDensity
 from likely.joint import Joint, Part
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.table import Block, Table
 from likely.text import Analyzer, WordStatistics, as_texts
-
-# Log-odds of less than this are none, and cannot be scaled.
-_SILENT = 1e-6
 
 
 class TextClassifier(GenerativeClassifier):
@@ -219,10 +216,8 @@ class TextClassifier(GenerativeClassifier):
         # What words say is in the proportions of the joint, and with the base adds up to what the comparison says.
         before = subtract_logs(joint.log_weights[one], joint.log_weights[other])
         before = before + density.constant[one] - density.constant[other]
-        found = before + np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])
-        same = (np.sign(found) == np.sign(total)) & (np.abs(found) > _SILENT) & np.isfinite(total)
-        odds = odds * np.repeat(np.where(same, total / np.where(same, found, 1.0), 1.0), np.diff(starts))
-        base = total - np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])
+        odds = odds * np.repeat(scaling(before + added_up(odds, starts), total), np.diff(starts))
+        base = total - added_up(odds, starts)
         return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
 
     def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:

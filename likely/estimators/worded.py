@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.estimators.explanation import plain_label
 from likely.statistics import Array, Labels
 
 
@@ -34,8 +35,7 @@ class WordExplanation:
     @property
     def log_odds(self) -> Array:
         """log p(label | x) − log p(against | x) of every text: the base and its words added."""
-        sums = np.concatenate([[0.0], np.cumsum(self.odds)])
-        return np.asarray(self.base + np.diff(sums[self.starts]))
+        return self.base + added_up(self.odds, self.starts)
 
     def words(self, text: int = 0) -> list[tuple[str, int, float]]:
         """Return the words of a text: (word, how often, log-odds), the strongest first."""
@@ -55,9 +55,10 @@ class WordExplanation:
             lines.append((f"{len(words) - most} other words", sum(odds for _, _, odds in words[most:])))
         lines.append(("altogether", self.log_odds[text]))
         width = max(len(name) for name, _ in lines)
-        head = f"{_plain(self.label[text])!r} against {_plain(self.against[text])!r}, log-odds"
+        head = f"{plain_label(self.label[text])!r} against {plain_label(self.against[text])!r}, log-odds"
         return "\n".join([head, *(f"{name:<{width}}  {odds:+10.3f}" for name, odds in lines)])
 
 
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
+def added_up(odds: Array, starts: NDArray[np.int64]) -> Array:
+    """Return the sum of what the words of each text say."""
+    return np.diff(np.concatenate([[0.0], np.cumsum(odds)])[starts])

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.base import Codes, Density, Family, on_one_line, subtract_logs
+from likely.families.words import LOG_SMALLEST
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 from likely.text import Analyzer, WordStatistics, collect_words
 
 EVENTS = ("multinomial", "complement", "bernoulli")
 BACKGROUNDS = ("collection", "kneser-ney")
-# The logarithm of the smallest number above 0: what stands for log 0, so that what is impossible can be compared.
-_LOG_SMALLEST = float(np.log(5e-324))
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _is_count(number: Any) -> bool:
 
 def _log(x: Array) -> Array:
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(x), _LOG_SMALLEST)
+        return np.maximum(np.log(x), LOG_SMALLEST)
 
 
 def present(texts: Any) -> NDArray[np.bool_]:
@@ -217,6 +216,11 @@ class BagDensity(Density):
     def _known(self) -> native.KnownWords:
         return self.analyzer.known(self.terms)
 
+    @property
+    def _words(self) -> NDArray[np.int64]:
+        """The word of each pair."""
+        return np.repeat(np.arange(len(self.terms)), np.diff(self.starts))
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
 
@@ -234,8 +238,7 @@ class BagDensity(Density):
         if self.common is not None:
             rows = self.analyzer.transform(block.texts(), self.terms)
             counts = np.ones(len(rows.counts)) if self.rule[0] == "once" else rows.counts
-            documents = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
-            out += np.bincount(documents, counts * self.common[rows.units], len(out))[:, None]
+            out += np.bincount(rows.documents, counts * self.common[rows.units], len(out))[:, None]
 
     @property
     def no_density(self) -> str | None:
@@ -267,26 +270,24 @@ class BagDensity(Density):
         """Return the score of every word in one class."""
         scores = self.base[self.groups, c] + (0.0 if self.common is None else self.common)
         own = self.codes == c
-        scores[np.repeat(np.arange(len(self.terms)), np.diff(self.starts))[own]] += self.differences[own]
+        scores[self._words[own]] += self.differences[own]
         return np.asarray(scores)
 
     def word_odds(self, block: Block, one: Codes, other: Codes) -> tuple[NDArray[np.int64], Any, Any, Array]:
         """Return what every word of each row says: where rows begin, the words, their counts, and log-odds."""
         rows = self.analyzer.transform(block.texts(), self.terms)
-        documents = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
+        documents = rows.documents
         odds = self._pair_scores(rows.units, one[documents]) - self._pair_scores(rows.units, other[documents])
         how, power, usual = self.rule
         if how != "once":
             odds *= rows.counts if how == "count" else np.log1p(rows.counts)
         if power:
-            single = np.concatenate([[0], np.cumsum(self.orders[rows.units] == 0)])
-            lengths = np.maximum(np.diff(single[rows.starts]), 1) / usual
-            odds *= (lengths**-power)[documents]
+            odds *= ((rows.lengths(self.orders) / usual) ** -power)[documents]
         return rows.starts, self.terms.take(rows.units), rows.counts, odds
 
     def _pair_scores(self, words: NDArray[Any], codes: Codes) -> Array:
         """Return the scores of pairs of a word and a class, but for what all classes share."""
-        keys = np.repeat(np.arange(len(self.terms)), np.diff(self.starts)) * self.classes + self.codes
+        keys = self._words * self.classes + self.codes
         wanted = words.astype(np.int64) * self.classes + codes
         places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         known = keys[places] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)

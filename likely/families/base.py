@@ -118,6 +118,8 @@ class Family(ABC):
 
     name: str
     expects: str
+    calibrated = False
+    """Whether scores were fitted on rows that were held out, so that they give probabilities to be trusted."""
 
     def collect(self, block: Block, assignment: Assignment) -> Statistics:
         """Collect the sufficient statistics of a block of columns."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.bag import Bag, BagDensity
-from likely.statistics import Array, Labels, Statistics, distinct
+from likely.statistics import Array, Labels, Statistics, class_shares, distinct
 from likely.text import WordStatistics
 
 # No text has more words than e to this power; what a broken file says otherwise must not become infinite.
@@ -44,6 +44,7 @@ class Discounted(Bag):
     edges: Any = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
 
     name = "discounted words"
+    calibrated = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,8 +69,7 @@ class Discounted(Bag):
         own = groups[kept.words.words]
         exponents = np.where(evidence > 0, forward[own], backward[own])
         differences = exponents * evidence - backward[own] * against[kept.words.codes]
-        shares = (kept.weight + 0.5) / (kept.weight + 0.5).sum()
-        constant = (self.prior - 1) * np.log(shares) + self._bias(statistics.labels["class"])
+        constant = (self.prior - 1) * np.log(class_shares(kept.weight)) + self._bias(statistics.labels["class"])
         return BagDensity(
             self.analyzer,
             kept.words.terms,
@@ -82,7 +82,7 @@ class Discounted(Bag):
             None,
             constant,
             ("log", self.power, self.usual),
-            np.zeros(len(shares)),
+            np.zeros(len(constant)),
         )
 
     def _bias(self, classes: Labels) -> Array:

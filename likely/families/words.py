@@ -13,8 +13,8 @@ from likely.families.moments import collect_moments
 from likely.statistics import Array, Assignment, Statistics, class_weights
 from likely.table import Block, SparseRows
 
-# The logarithm of the smallest number above 0: what stands for log 0 where it must be added and taken away again.
-_LOG_SMALLEST = float(np.log(5e-324))
+LOG_SMALLEST = float(np.log(5e-324))
+"""The logarithm of the smallest number above 0: it stands for log 0 where that is compared, or taken away again."""
 
 
 def _sparse(block: Block) -> SparseRows | None:
@@ -97,7 +97,7 @@ class Complement(Multinomial):
         smoothing = self.pseudo_counts(*count.shape)
         logs = _log_shares(others, smoothing)
         if not smoothing.all():
-            logs = np.maximum(logs, _LOG_SMALLEST)  # scores without end could not be compared
+            logs = np.maximum(logs, LOG_SMALLEST)  # scores without end could not be compared
         scores = logs / logs.sum(axis=0) if self.normalized else -logs
         return ComplementScores(scores, np.zeros_like(rows))
 
@@ -251,7 +251,7 @@ class BernoulliDensity(Density):
     @cached_property
     def _sparse_scores(self) -> tuple[Array, Array, Array]:
         """What a row of zeros scores, what each 1 adds, and what each missing cell (both columns × classes)."""
-        no, yes = (np.maximum(log, _LOG_SMALLEST) for log in self._logs)
+        no, yes = (np.maximum(log, LOG_SMALLEST) for log in self._logs)
         return no.sum(axis=1), np.ascontiguousarray((yes - no).T), np.ascontiguousarray(-no.T)
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:

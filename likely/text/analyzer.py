@@ -29,6 +29,16 @@ class Rows(NamedTuple):
         """Return the rows with other numbers of units, sorted by them, without the units whose number is negative."""
         return Rows(*native.renumber_columns(*self, numbers))
 
+    @property
+    def documents(self) -> NDArray[np.int64]:
+        """The document of each count."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def lengths(self, orders: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return how many different single words each document has, 1 at least; ``orders``: 0 for such units."""
+        single = np.concatenate([[0], np.cumsum(orders[self.units] == 0)])
+        return np.maximum(np.diff(single[self.starts]), 1)
+
     def document_counts(self, units: int) -> NDArray[np.int64]:
         """Return in how many documents each unit is."""
         return np.bincount(self.units, minlength=units)

@@ -14,9 +14,11 @@ from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, Statistics
 from likely.text.analyzer import Analyzer
 from likely.text.documents import as_terms, buffers
 
-_PAIRS = ("count", "share", "documents")
-_CLASSES = ("weight", "log size")
-_AXES = {**dict.fromkeys(_PAIRS, ("pair",)), **dict.fromkeys(_CLASSES, ("class",))}
+PAIRS = ("count", "share", "documents")
+"""The sums of each pair of a word and a class."""
+CLASSES = ("weight", "log size")
+"""The sums of each class."""
+_AXES = {**dict.fromkeys(PAIRS, ("pair",)), **dict.fromkeys(CLASSES, ("class",))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +67,8 @@ class WordStatistics(Statistics):
         (starts, codes, *pairs), left = found
         terms = pa.concat_arrays([self.terms, other.terms]).take(pa.array(left))
         one, two = self._of_classes(labels), other._of_classes(labels)
-        classes = {name: one[name] + sign * two[name] for name in _CLASSES}
-        return self.of(terms, starts, codes, {**dict(zip(_PAIRS, pairs, strict=True)), **classes}, labels)
+        classes = {name: one[name] + sign * two[name] for name in CLASSES}
+        return self.of(terms, starts, codes, {**dict(zip(PAIRS, pairs, strict=True)), **classes}, labels)
 
     def __sub__(self, other: Statistics) -> "WordStatistics":
         left = self._combined(other, -1.0)
@@ -77,7 +79,7 @@ class WordStatistics(Statistics):
 
     def __mul__(self, factor: float) -> "WordStatistics":
         if factor == 0:
-            none = {name: np.zeros(0 if name in _PAIRS else len(array)) for name, array in self.sums.items()}
+            none = {name: np.zeros(0 if name in PAIRS else len(array)) for name, array in self.sums.items()}
             return self.of(self.terms[:0], np.zeros(1, np.int64), np.zeros(0, np.int32), none, self.labels["class"])
         return replace(self, sums={name: array * factor for name, array in self.sums.items()})
 
@@ -96,14 +98,14 @@ class WordStatistics(Statistics):
         sizes = np.bincount(self.words[pairs], minlength=len(self.terms))
         left = np.flatnonzero(sizes)
         starts = np.concatenate([[0], np.cumsum(sizes[left])]).astype(np.int64)
-        sums = {name: array[pairs if name in _PAIRS else places] for name, array in self.sums.items()}
+        sums = {name: array[pairs if name in PAIRS else places] for name, array in self.sums.items()}
         return self.of(self.terms.take(pa.array(left)), starts, self.codes[pairs] - np.int32(first), sums, labels)
 
     def of_words(self, chosen: NDArray[np.bool_]) -> "WordStatistics":
         """Return the statistics of some of the words."""
         pairs = chosen[self.words]
         starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[chosen])]).astype(np.int64)
-        sums = {name: array[pairs] if name in _PAIRS else array for name, array in self.sums.items()}
+        sums = {name: array[pairs] if name in PAIRS else array for name, array in self.sums.items()}
         return self.of(self.terms.filter(pa.array(chosen)), starts, self.codes[pairs], sums, self.labels["class"])
 
     @property
@@ -124,22 +126,17 @@ class WordStatistics(Statistics):
         """Return a sum of pairs, over all words of each class."""
         return np.bincount(self.codes, self.sums[name], len(self.labels["class"])).astype(np.float64)
 
-    @property
-    def different(self) -> Array:
-        """The number of different words of each class."""
-        return np.bincount(self.codes, minlength=len(self.labels["class"])).astype(np.float64)
-
     def _numbers(self, labels: Labels) -> NDArray[np.int32]:
         return np.searchsorted(labels, self.labels["class"]).astype(np.int32)
 
     def _side(self, labels: Labels) -> Any:
-        pairs = (np.ascontiguousarray(self.sums[name]) for name in _PAIRS)
+        pairs = (np.ascontiguousarray(self.sums[name]) for name in PAIRS)
         return buffers(self.terms), self.starts, self.codes, *pairs, self._numbers(labels)
 
     def _of_classes(self, labels: Labels) -> dict[str, Array]:
         """Return the sums of classes, for more classes."""
-        found = {name: np.zeros(len(labels)) for name in _CLASSES}
-        for name in _CLASSES:
+        found = {name: np.zeros(len(labels)) for name in CLASSES}
+        for name in CLASSES:
             found[name][self._numbers(labels)] = self.sums[name]
         return found
 
@@ -153,5 +150,5 @@ def collect_sized(analyzer: Analyzer, texts: Any, assignment: Assignment) -> tup
     """Collect the statistics of texts whose classes are known; and return the size of each text."""
     classes, codes, weights = assignment
     (starts, pairs, *sums), of_classes, terms = analyzer.amounts(texts, codes, weights, len(classes))
-    named = {**dict(zip(_PAIRS, sums, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
+    named = {**dict(zip(PAIRS, sums, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
     return WordStatistics.of(as_terms(*terms), starts, pairs, named, classes), of_classes[2]

@@ -2,6 +2,7 @@
 
 use super::amounts::{Amount, ByUnit};
 use super::vocabulary::Vocabulary;
+use crate::sparse::rises;
 
 /// What is left of a number when all of it was taken away, up to rounding.
 const ROUNDING: f64 = 1e-9;
@@ -20,9 +21,7 @@ impl Side<'_> {
         let n = self.classes.len();
         self.amounts.len() == n
             && self.starts.len() == self.terms.len() + 1
-            && self.starts.first() == Some(&0)
-            && self.starts.last() == Some(&(n as i64))
-            && self.starts.windows(2).all(|pair| pair[0] <= pair[1])
+            && rises(self.starts, n)
             && self.numbers.windows(2).all(|pair| pair[0] < pair[1])
             && self.classes.iter().all(|&class| class >= 0 && (class as usize) < self.numbers.len())
     }

@@ -5,6 +5,7 @@ use super::reader::Reader;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
 use super::vocabulary::Vocabulary;
+use crate::sparse::rises;
 use crate::threads;
 
 /// Scores of units: in each group of units one number for each class, and for some pairs of a unit and a class how much
@@ -28,8 +29,8 @@ pub enum Count {
     Log,
 }
 
-/// What else there is to a document's score: how counts are taken, and the power of its length, that of the number of
-/// different units among the first `short`, by which all is divided.
+/// What else there is to a document's score: how counts are taken, and the power of its length, the number of different
+/// single words over the `usual` one, by which all is divided.
 #[derive(Clone, Copy)]
 pub struct Rule {
     pub count: Count,
@@ -44,9 +45,7 @@ impl Scores<'_> {
             && self.base.len().is_multiple_of(k)
             && self.differences.len() == n
             && self.groups.len() + 1 == self.starts.len()
-            && self.starts.first() == Some(&0)
-            && self.starts.last() == Some(&(n as i64))
-            && self.starts.windows(2).all(|pair| pair[0] <= pair[1])
+            && rises(self.starts, n)
             && self.groups.iter().all(|&group| usize::from(group) < self.base.len() / k)
             && self.classes.iter().all(|&class| class >= 0 && (class as usize) < k)
     }
