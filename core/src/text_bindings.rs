@@ -2,7 +2,7 @@
 
 use crate::text::hashing::count_hashes;
 use crate::text::sinks::{Rows, count, count_known};
-use crate::text::{Alphabet, Analysis, Invalid, Kind, Offsets, TextError, Texts, Vocabulary, alphabet, sparse};
+use crate::text::{Alphabet, Analysis, Invalid, Kind, Known, Offsets, TextError, Texts, Vocabulary, alphabet, sparse};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -112,9 +112,8 @@ fn count_units<'py>(
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let stops = strings(&texts(&settings.5)?)?;
     let grow = || Vocabulary::growing(stops.iter().copied());
-    let (rows, terms) = py
-        .detach(|| count(&documents, &analysis, grow).map(|(rows, vocabulary)| (rows, vocabulary.terms())))
-        .map_err(refused)?;
+    let (rows, terms) =
+        py.detach(|| count(&documents, &analysis, grow).map(|(rows, units)| (rows, units.terms()))).map_err(refused)?;
     Ok((row_arrays(py, rows), term_arrays(py, terms)))
 }
 
@@ -131,7 +130,7 @@ fn count_known_units<'py>(
     let (stops, terms) = (strings(&texts(&settings.5)?)?, strings(&texts(&terms)?)?);
     let rows = py.detach(|| {
         let grams = analysis.kind.is_words() && analysis.longest > 1;
-        let known = Vocabulary::known(stops.iter().copied(), terms.iter().copied(), grams);
+        let known = Known::new(stops.iter().copied(), terms.iter().copied(), grams);
         count_known(&documents, &analysis, &known)
     });
     Ok(row_arrays(py, rows.map_err(refused)?))

@@ -5,6 +5,7 @@
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Below this many elementary steps a thread costs more than it brings.
@@ -75,6 +76,41 @@ pub fn map<T: Send>(pieces: usize, steps: usize, f: impl Fn(usize) -> T + Sync +
     (0..pieces).map(f).collect()
 }
 
+/// What one thread made of the pieces that it took, in rising order, and what it kept from one to the next.
+pub struct Taken<S, T> {
+    pub state: S,
+    pub pieces: Vec<(usize, T)>,
+}
+
+/// Like [`map`], but every thread begins with a state of its own, and takes the next piece when it is done with one.
+pub fn map_with<S: Send, T: Send>(
+    pieces: usize,
+    steps: usize,
+    begin: impl Fn() -> S + Sync + Send,
+    f: impl Fn(&mut S, usize) -> T + Sync + Send,
+) -> Vec<Taken<S, T>> {
+    let next = AtomicUsize::new(0);
+    let work = |_| {
+        let mut taken = Taken { state: begin(), pieces: Vec::new() };
+        loop {
+            let piece = next.fetch_add(1, Ordering::Relaxed);
+            if piece >= pieces {
+                return taken;
+            }
+            let made = f(&mut taken.state, piece);
+            taken.pieces.push((piece, made));
+        }
+    };
+    if pieces > 1
+        && steps > WORTH_A_THREAD
+        && let Some(pool) = pool()
+    {
+        let workers = pool.current_num_threads().min(pieces);
+        return pool.install(|| (0..workers).into_par_iter().with_max_len(1).map(work).collect());
+    }
+    vec![work(0)]
+}
+
 /// Like [`map`], over consecutive pieces of `out` of length `piece`; stops at the first error in order.
 pub fn for_each<T: Send, E: Send>(
     out: &mut [T],
@@ -101,6 +137,18 @@ mod tests {
     #[test]
     fn order_is_kept() {
         assert_eq!(map(1000, 1 << 30, |i| i * i), (0..1000).map(|i| i * i).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_piece_is_taken_once() {
+        let taken = map_with(1000, 1 << 30, || 0, |sum, i| *sum += i);
+        assert_eq!(taken.iter().map(|thread| thread.state).sum::<usize>(), 499_500);
+        for thread in &taken {
+            assert!(thread.pieces.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
+        let mut all: Vec<usize> = taken.iter().flat_map(|thread| thread.pieces.iter().map(|(i, ())| *i)).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
     }
 
     #[test]

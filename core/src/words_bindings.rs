@@ -1,10 +1,10 @@
 //! Amounts and scores of the words of texts, as Python functions.
 
 use crate::evidence_bindings::unfit;
-use crate::text::Vocabulary;
 use crate::text::amounts::{Amount, ByUnit, collect};
 use crate::text::merge::{Side, merge};
 use crate::text::scores::{Count, Rule, Scores, score};
+use crate::text::{Known, Vocabulary};
 use crate::text_bindings::{Settings, Tables, TermArrays, TextArrays, analysis, refused, strings, term_arrays, texts};
 use numpy::PyUntypedArrayMethods;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
@@ -97,10 +97,7 @@ fn merge_amounts<'py>(
 
 /// Words that can be looked up: built once, and kept beside the model that has them.
 #[pyclass(frozen)]
-struct KnownWords {
-    words: Vocabulary,
-    number: usize,
-}
+struct KnownWords(Known);
 
 #[pymethods]
 impl KnownWords {
@@ -109,8 +106,7 @@ impl KnownWords {
         let kind = analysis(&settings, None)?;
         let (stops, terms) = (strings(&texts(&settings.5)?)?, strings(&texts(&terms)?)?);
         let grams = kind.kind.is_words() && kind.longest > 1;
-        let words = py.detach(|| Vocabulary::known(stops.iter().copied(), terms.iter().copied(), grams));
-        Ok(Self { words, number: terms.len() })
+        Ok(Self(py.detach(|| Known::new(stops.iter().copied(), terms.iter().copied(), grams))))
     }
 }
 
@@ -146,10 +142,10 @@ fn score_texts<'py>(
         other => return Err(PyValueError::new_err(format!("no way {other:?} to count"))),
     };
     let sizes = [orders.len(), scores.groups.len()];
-    if !scores.fits() || sizes != [known.number; 2] || out.shape() != [documents.len(), number] {
+    if !scores.fits() || sizes != [known.0.number; 2] || out.shape() != [documents.len(), number] {
         return Err(unfit("words"));
     }
-    let (out, words) = (out.as_slice_mut()?, &known.words);
+    let (out, words) = (out.as_slice_mut()?, &known.0);
     let rule = Rule { count, power: rule.1, usual: rule.2 };
     py.detach(|| score(&documents, &analysis, words, orders, &scores, rule, out)).map_err(refused)
 }

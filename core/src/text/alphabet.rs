@@ -38,17 +38,6 @@ const ASCII: [u8; 128] = {
     kinds
 };
 
-/// Which bytes are word characters by themselves.
-const WORD_BYTES: [bool; 256] = {
-    let mut bytes = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        bytes[byte] = ASCII[byte] & WORD != 0;
-        byte += 1;
-    }
-    bytes
-};
-
 /// What to do with bytes that are not UTF-8.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Invalid {
@@ -98,23 +87,9 @@ impl<'a> Alphabet<'a> {
         if place < 128 { ASCII[place] } else { self.kinds.get(place).copied().unwrap_or(0) }
     }
 
-    /// Where the run of word characters ends that `at` is in or before: `at` itself if no such character is there.
     #[inline]
-    pub fn end_of_word(&self, text: &[u8], mut at: usize) -> usize {
-        while let Some(&byte) = text.get(at) {
-            if WORD_BYTES[byte as usize] {
-                at += 1;
-            } else if byte < 0x80 {
-                break;
-            } else {
-                let (character, length) = Self::decode(text, at);
-                if self.kind(character) & WORD == 0 {
-                    break;
-                }
-                at += length;
-            }
-        }
-        at
+    pub fn is_word(&self, character: u32) -> bool {
+        self.kind(character) & WORD != 0
     }
 
     #[inline]

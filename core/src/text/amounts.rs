@@ -4,8 +4,8 @@
 use super::reader::Reader;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
+use super::units::{Units, read_pieces};
 use super::vocabulary::Vocabulary;
-use crate::threads;
 
 /// Sums of fractions depend on the order of adding, so the pieces of the work follow from the texts, not from the number of
 /// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
@@ -52,40 +52,32 @@ pub fn collect(
     codes: &[i32],
     weights: Option<&[f64]>,
     classes: usize,
-    vocabulary: impl Fn() -> Vocabulary + Sync,
-) -> Result<(ByUnit, OfClasses, Vocabulary), TextError> {
+    vocabulary: impl Fn() -> Vocabulary + Sync + Send,
+) -> Result<(ByUnit, OfClasses, Units), TextError> {
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
     let mut order: Vec<usize> = (0..texts.len()).filter(|&i| codes[i] >= 0 && weight(i) > 0.0).collect();
     // Class by class, one sum for each unit is enough at any time.
     order.sort_by_key(|&i| codes[i]);
     let size = texts.size();
     let runs = texts.cut(order.len(), |i| order[i], (size / PIECE).clamp(1, MOST_PIECES));
-    let pieces = threads::map(runs.len(), size, |i| {
-        piece(texts, Reader::new(*analysis, vocabulary()), &order[runs[i].clone()], codes, weight)
-    });
+    let read = |reader: &mut Reader<_>, sums: &mut Sums, i: usize| {
+        piece(texts, reader, sums, &order[runs[i].clone()], codes, weight)
+    };
+    let (pieces, units) = read_pieces(runs.len(), size, analysis, vocabulary, read)?;
     let mut of_classes =
         OfClasses { documents: vec![0.0; classes], log_sizes: vec![0.0; classes], sizes: vec![0.0; texts.len()] };
-    let mut whole: Option<Vocabulary> = None;
     let mut parts = Vec::new();
-    for (piece, run) in pieces.into_iter().zip(runs) {
-        let (mut own, words) = piece?;
-        match &mut whole {
-            None => whole = Some(words),
-            Some(whole) => {
-                let numbers = whole.absorb(&words);
-                own.iter_mut().flat_map(|part| &mut part.units).for_each(|unit| *unit = numbers[*unit as usize]);
-            }
-        }
+    for (mut piece, run) in pieces.into_iter().zip(runs) {
         let mut documents = order[run].iter();
-        for part in &own {
+        for mut part in std::mem::take(&mut piece.read) {
+            part.units.iter_mut().for_each(|unit| *unit = piece.number(*unit));
             of_classes.documents[part.class] += part.documents;
             of_classes.log_sizes[part.class] += part.log_size;
             part.sizes.iter().zip(&mut documents).for_each(|(size, &i)| of_classes.sizes[i] = *size);
+            parts.push(part);
         }
-        parts.extend(own);
     }
-    let whole = whole.unwrap_or_else(vocabulary);
-    Ok((by_unit(&parts, whole.units()), of_classes, whole))
+    Ok((by_unit(&parts, units.len()), of_classes, units))
 }
 
 /// What a run of documents has of one class.
@@ -100,12 +92,13 @@ struct Part {
 
 fn piece(
     texts: &Texts,
-    mut reader: Reader<Vocabulary>,
+    reader: &mut Reader<Vocabulary>,
+    sums: &mut Sums,
     order: &[usize],
     codes: &[i32],
     weight: impl Fn(usize) -> f64,
-) -> Result<(Vec<Part>, Vocabulary), TextError> {
-    let (mut parts, mut sums, mut logs) = (Vec::new(), Sums::default(), Vec::new());
+) -> Result<Vec<Part>, TextError> {
+    let (mut parts, mut logs) = (Vec::new(), Vec::new());
     for same in order.chunk_by(|&a, &b| codes[a] == codes[b]) {
         let (mut documents, mut log_size, mut sizes) = (0.0, 0.0, Vec::with_capacity(same.len()));
         for &document in same {
@@ -127,7 +120,7 @@ fn piece(
         let (units, amounts) = sums.taken();
         parts.push(Part { class: codes[same[0]] as usize, units, amounts, documents, log_size, sizes });
     }
-    Ok((parts, reader.vocabulary))
+    Ok(parts)
 }
 
 /// log(1 + count).

@@ -1,9 +1,10 @@
 //! Counts whose columns are hashes of the units: no vocabulary is needed, and none is held.
 
 use super::reader::Pair;
-use super::sinks::{Rows, append, each_piece};
+use super::sinks::{Rows, append, runs};
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
+use crate::threads;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -49,8 +50,9 @@ pub fn count_hashes(
         Ok(rows)
     };
     let mut all = Rows { starts: vec![0], ..Rows::default() };
-    for piece in each_piece(texts, texts.len(), |i| i, run)? {
-        append(&mut all, piece);
+    let runs = runs(texts);
+    for piece in threads::map(runs.len(), texts.size(), |i| run(runs[i].clone())) {
+        append(&mut all, piece?);
     }
     Ok(all)
 }

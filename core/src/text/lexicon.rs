@@ -1,50 +1,62 @@
 //! What a reader asks of a vocabulary.
 
-use super::slots::Name;
-use super::vocabulary::{NONE, Vocabulary};
+use super::slots::{Gram, Name, Word};
+use super::vocabulary::{Known, NONE, Vocabulary};
 
-/// Units and their numbers. A vocabulary that is owned grows; one that is borrowed only knows what it knows.
+/// Words and n-grams. A vocabulary grows with what it is asked for; a known one only knows what it knows.
 pub trait Lexicon {
-    fn all(&self) -> &Vocabulary;
+    fn vocabulary(&self) -> &Vocabulary;
 
-    /// The node of a word by its name and text, `NONE` if it is unknown. `counted`: if it is new, it is a unit.
-    fn word(&mut self, name: &Name, text: &[u8], counted: bool) -> u32;
+    /// The node of a word by its name and text, `NONE` if it is unknown.
+    fn word(&mut self, name: &Name<Word>, text: &[u8]) -> u32;
 
-    /// The node of an n-gram: of all its words but the last, and of the last.
-    fn gram(&mut self, left: u32, last: u32, counted: bool) -> u32;
+    /// The node of an n-gram.
+    fn gram(&mut self, name: &Name<Gram>) -> u32;
+
+    /// The number of a node that is counted. While a vocabulary grows, that is the node itself.
+    fn unit(&self, node: u32) -> u32;
 }
 
 impl Lexicon for Vocabulary {
     #[inline]
-    fn all(&self) -> &Vocabulary {
+    fn vocabulary(&self) -> &Vocabulary {
         self
     }
 
     #[inline]
-    fn word(&mut self, name: &Name, text: &[u8], counted: bool) -> u32 {
-        self.find_word(name, text).unwrap_or_else(|place| self.add_word(place, name, text, counted))
+    fn word(&mut self, name: &Name<Word>, text: &[u8]) -> u32 {
+        self.find_word(name, text).unwrap_or_else(|place| self.add_word(place, name, text))
     }
 
     #[inline]
-    fn gram(&mut self, left: u32, last: u32, counted: bool) -> u32 {
-        let name = self.slots.gram(left, last);
-        self.slots.find(&name, |_| true).unwrap_or_else(|place| self.add_gram(place, &name, counted))
+    fn gram(&mut self, name: &Name<Gram>) -> u32 {
+        self.grams.find(name, |_| true).unwrap_or_else(|place| self.add_gram(place, name))
+    }
+
+    #[inline]
+    fn unit(&self, node: u32) -> u32 {
+        node
     }
 }
 
-impl Lexicon for &Vocabulary {
+impl Lexicon for &Known {
     #[inline]
-    fn all(&self) -> &Vocabulary {
-        self
+    fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     #[inline]
-    fn word(&mut self, name: &Name, text: &[u8], _counted: bool) -> u32 {
-        self.find_word(name, text).unwrap_or(NONE)
+    fn word(&mut self, name: &Name<Word>, text: &[u8]) -> u32 {
+        self.vocabulary.find_word(name, text).unwrap_or(NONE)
     }
 
     #[inline]
-    fn gram(&mut self, left: u32, last: u32, _counted: bool) -> u32 {
-        self.slots.find(&self.slots.gram(left, last), |_| true).unwrap_or(NONE)
+    fn gram(&mut self, name: &Name<Gram>) -> u32 {
+        self.vocabulary.grams.find(name, |_| true).unwrap_or(NONE)
+    }
+
+    #[inline]
+    fn unit(&self, node: u32) -> u32 {
+        Known::unit(self, node)
     }
 }

@@ -42,14 +42,13 @@ pub struct Lacking;
 pub fn merge(one: &Side, two: &Side, factor: f64) -> Result<(ByUnit, Vec<i64>), Lacking> {
     let mut words = Vocabulary::growing(std::iter::empty());
     for term in one.terms {
-        words.add(term, true);
+        words.add(term);
     }
     let first = one.terms.len();
     let mut found = vec![None; first];
     let mut more = Vec::new();
     for (place, term) in two.terms.iter().enumerate() {
-        let node = words.add(term, true);
-        let unit = words.unit(node) as usize;
+        let unit = words.add(term) as usize;
         if unit < first {
             found[unit] = Some(place);
         } else {

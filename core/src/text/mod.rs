@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `texts.rs` | documents as Arrow string buffers, read where they lie |
 //! | `alphabet.rs` | which characters form words, what lower case and the loss of accents make of them |
+//! | `marks.rs` | which bytes belong to words, 64 at a time |
 //! | `split.rs` | one document, folded, into its units |
 //! | `slots.rs` | a hash table |
-//! | `vocabulary.rs` | units and their numbers; two vocabularies into one |
+//! | `vocabulary.rs` | words, n-grams and their numbers; two vocabularies into one |
 //! | `lexicon.rs` | what a reader asks of a vocabulary |
+//! | `units.rs` | units that threads read with vocabularies of their own |
 //! | `reader.rs` | one document into (unit, count) pairs |
 //! | `sinks.rs` | what becomes of the pairs: rows of a sparse matrix |
 //! | `amounts.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
@@ -20,22 +22,20 @@
 //! A [`reader::Reader`] turns a document into pairs of a unit's number and its count in that document:
 //!
 //! ```text
-//! let mut reader = Reader::new(analysis, vocabulary);
+//! let mut reader = Reader::new(analysis, lexicon);
 //! let pairs: &[Pair] = reader.read(document, texts.get(document)?)?;     // valid until the next call
 //! ```
 //!
-//! A reader that owns its vocabulary ([`Vocabulary::growing`]) numbers units in the order of their first appearance. One that
-//! borrows it (`&`[`Vocabulary::known`]) only looks up: pairs have the places of the terms that were given, units outside
-//! it are passed over, and threads share it. Work
-//! is shared with [`sinks::each_piece`], which runs a function on consecutive runs of documents, each with a reader of
-//! its own. Growing vocabularies are put together by [`Vocabulary::absorb`], in the order of the documents, which
-//! returns the new number of each unit. As numbers follow from the first appearance and counts are whole, neither
-//! depends on how documents were cut into pieces.
+//! If its lexicon is a [`Known`] vocabulary, which threads share, pairs have the places of the terms that were given, and
+//! units outside it are passed over. If it is a [`Vocabulary`] of its own, which grows, they have nodes:
+//! [`units::read_pieces`] shares the work, and tells which unit each node is. Units are numbered by their first
+//! appearance, so that it does not matter how documents were cut into pieces, or who read them.
 
 pub mod alphabet;
 pub mod amounts;
 pub mod hashing;
 pub mod lexicon;
+pub mod marks;
 pub mod merge;
 pub mod reader;
 pub mod scores;
@@ -44,9 +44,10 @@ pub mod slots;
 pub mod sparse;
 pub mod split;
 pub mod texts;
+pub mod units;
 pub mod vocabulary;
 
 pub use alphabet::{Alphabet, Invalid};
 pub use split::{Analysis, Kind};
 pub use texts::{Offsets, TextError, Texts};
-pub use vocabulary::Vocabulary;
+pub use vocabulary::{Known, Vocabulary};

@@ -1,7 +1,7 @@
 //! One document into pairs of a unit and how often it is there.
 
 use super::lexicon::Lexicon;
-use super::slots::Name;
+use super::slots::{Gram, Name, Word};
 use super::split::Analysis;
 use super::texts::TextError;
 use super::vocabulary::NONE;
@@ -9,12 +9,12 @@ use super::vocabulary::NONE;
 /// A unit's number and its count in one document.
 pub type Pair = (u32, u32);
 
-/// Words named ahead of being looked up, so that their places in memory are there by then.
-const AHEAD: usize = 16;
+/// Words, or n-grams, named ahead of being looked up, so that their places in memory are there by then.
+const AHEAD: usize = 64;
 
 /// Reads documents one after another; what it needs for that is kept from one to the next.
 pub struct Reader<'a, L> {
-    pub vocabulary: L,
+    pub lexicon: L,
     analysis: Analysis<'a>,
     tally: Tally,
     folded: Vec<u8>,
@@ -23,6 +23,7 @@ pub struct Reader<'a, L> {
     /// The words of a document, and the n-grams that end with each of them.
     words: Vec<u32>,
     grams: Vec<u32>,
+    named: Vec<(Name<Word>, usize)>,
     pairs: Vec<Pair>,
 }
 
@@ -34,24 +35,24 @@ struct Tally {
 }
 
 impl Tally {
-    #[inline]
-    fn add(&mut self, node: u32) {
-        let place = node as usize;
-        if place >= self.counts.len() {
-            self.counts.resize((place + 1).next_power_of_two(), 0);
+    fn add(&mut self, nodes: &[u32], all: usize) {
+        if self.counts.len() < all {
+            self.counts.resize(all.next_power_of_two(), 0);
         }
-        let count = &mut self.counts[place];
-        if *count == 0 {
-            self.met.push(node);
+        for &node in nodes.iter().filter(|&&node| node != NONE) {
+            let count = &mut self.counts[node as usize];
+            if *count == 0 {
+                self.met.push(node);
+            }
+            *count = count.saturating_add(1);
         }
-        *count = count.saturating_add(1);
     }
 }
 
 impl<'a, L: Lexicon> Reader<'a, L> {
-    pub fn new(analysis: Analysis<'a>, vocabulary: L) -> Self {
+    pub fn new(analysis: Analysis<'a>, lexicon: L) -> Self {
         Self {
-            vocabulary,
+            lexicon,
             analysis,
             tally: Tally::default(),
             folded: Vec::new(),
@@ -59,89 +60,106 @@ impl<'a, L: Lexicon> Reader<'a, L> {
             window: Vec::new(),
             words: Vec::new(),
             grams: Vec::new(),
+            named: Vec::with_capacity(AHEAD),
             pairs: Vec::new(),
         }
     }
 
     /// The pairs of a document, in the order of first appearance. `document` is its number, for errors.
     pub fn read(&mut self, document: usize, text: &[u8]) -> Result<&[Pair], TextError> {
-        let Self { vocabulary, analysis, tally, folded, padded, window, words, grams, pairs } = self;
-        analysis.alphabet.fold(document, text, folded)?;
-        if analysis.kind.is_words() {
-            folded.extend_from_slice(b"        "); // no words, and the last one is named as fast as any
-            find_words(vocabulary, analysis, folded, words);
-            if analysis.shortest == 1 {
-                words.iter().filter(|&&word| word != NONE).for_each(|&word| tally.add(word));
-            }
-            grams.clone_from(words);
-            for n in 2..=analysis.longest.min(words.len()) {
-                extend_grams(vocabulary, words, grams, n, n >= analysis.shortest);
-                if n >= analysis.shortest {
-                    grams[n - 1..].iter().filter(|&&gram| gram != NONE).for_each(|&gram| tally.add(gram));
-                }
-            }
+        self.analysis.alphabet.fold(document, text, &mut self.folded)?;
+        if self.analysis.kind.is_words() {
+            self.find_words();
         } else {
-            analysis.characters(folded, padded, window, |unit| {
-                let name = vocabulary.all().slots.word(unit, unit.len());
-                let node = vocabulary.word(&name, unit, true);
-                if node != NONE {
-                    tally.add(node);
-                }
-            });
+            self.find_characters();
         }
+        let Self { lexicon, tally, pairs, .. } = self;
         pairs.clear();
         for node in tally.met.drain(..) {
             let count = std::mem::take(&mut tally.counts[node as usize]);
-            let unit = vocabulary.all().unit(node);
+            let unit = lexicon.unit(node);
             if unit != NONE {
                 pairs.push((unit, count));
             }
         }
         Ok(pairs)
     }
-}
 
-/// Finds the words of a text, but for those to stop.
-fn find_words<L: Lexicon>(vocabulary: &mut L, analysis: &Analysis, text: &[u8], words: &mut Vec<u32>) {
-    words.clear();
-    let mut find = |vocabulary: &mut L, (name, start): &(Name, usize)| {
-        let node = vocabulary.word(name, &text[*start..], analysis.shortest == 1);
-        if node == NONE || !vocabulary.all().is_stop(node) {
-            words.push(node);
+    fn find_words(&mut self) {
+        let Self { lexicon, analysis, tally, folded, words, grams, named, .. } = self;
+        folded.extend_from_slice(b"                "); // no words, and the last one is named as fast as any
+        words.clear();
+        let text: &[u8] = folded;
+        let mut find = |lexicon: &mut L, named: &mut Vec<(Name<Word>, usize)>| {
+            for (name, start) in named.drain(..) {
+                let node = lexicon.word(&name, &text[start..]);
+                if node == NONE || !lexicon.vocabulary().is_stop(node) {
+                    words.push(node);
+                }
+            }
+        };
+        analysis.words(text, |tail, length| {
+            let vocabulary = lexicon.vocabulary();
+            let name = vocabulary.seeds.word(tail, length);
+            vocabulary.words.expect(name.hash);
+            named.push((name, text.len() - tail.len()));
+            if named.len() == AHEAD {
+                find(lexicon, named);
+            }
+        });
+        find(lexicon, named);
+        if analysis.shortest == 1 {
+            tally.add(words, lexicon.vocabulary().nodes());
         }
-    };
-    let mut ahead = [None; AHEAD];
-    let mut next = 0;
-    analysis.words(text, |tail, length| {
-        let name = vocabulary.all().slots.word(tail, length);
-        vocabulary.all().slots.expect(&name);
-        if let Some(named) = ahead[next % AHEAD].replace((name, text.len() - tail.len())) {
-            find(vocabulary, &named);
+        if analysis.longest == 1 {
+            return;
         }
-        next += 1;
-    });
-    for i in next..next + AHEAD {
-        if let Some(named) = &ahead[i % AHEAD] {
-            find(vocabulary, named);
+        grams.clone_from(words);
+        for n in 2..=analysis.longest.min(words.len()) {
+            extend_grams(lexicon, words, grams, n);
+            if n >= analysis.shortest {
+                tally.add(&grams[n - 1..], lexicon.vocabulary().nodes());
+            }
         }
+    }
+
+    fn find_characters(&mut self) {
+        let Self { lexicon, analysis, tally, folded, padded, window, words, .. } = self;
+        words.clear();
+        analysis.characters(folded, padded, window, |unit| {
+            let name = lexicon.vocabulary().seeds.word(unit, unit.len());
+            words.push(lexicon.word(&name, unit));
+            if words.len() == AHEAD {
+                tally.add(words, lexicon.vocabulary().nodes());
+                words.clear();
+            }
+        });
+        tally.add(words, lexicon.vocabulary().nodes());
     }
 }
 
 /// Makes n-grams of n words of those of one less: each is the one that ends a word before, and the word.
-fn extend_grams<L: Lexicon>(vocabulary: &mut L, words: &[u32], grams: &mut [u32], n: usize, counted: bool) {
-    let mut left = grams[n - 2];
-    for i in n - 1..words.len() {
-        if i + AHEAD < words.len() {
-            let slots = &vocabulary.all().slots;
-            slots.expect(&slots.gram(grams[i + AHEAD - 1], words[i + AHEAD]));
+fn extend_grams<L: Lexicon>(lexicon: &mut L, words: &[u32], grams: &mut [u32], n: usize) {
+    let mut names = [Name::<Gram>::default(); AHEAD];
+    let mut before = grams[n - 2];
+    for first in (n - 1..words.len()).step_by(AHEAD) {
+        let some = first..(first + AHEAD).min(words.len());
+        let vocabulary = lexicon.vocabulary();
+        for (i, name) in some.clone().zip(&mut names) {
+            *name = vocabulary.seeds.gram(before, words[i]);
+            vocabulary.grams.expect(name.hash);
+            before = grams[i];
         }
-        let gram = if left == NONE || words[i] == NONE { NONE } else { vocabulary.gram(left, words[i], counted) };
-        left = std::mem::replace(&mut grams[i], gram);
+        for (i, name) in some.zip(&names) {
+            let known = words[i] != NONE && name.key >> 32 != u64::from(NONE);
+            grams[i] = if known { lexicon.gram(name) } else { NONE };
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::vocabulary::Known;
     use super::super::{Alphabet, Invalid, Kind, Vocabulary};
     use super::*;
 
@@ -149,8 +167,12 @@ mod tests {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest, longest, alphabet };
         let mut reader = Reader::new(analysis, Vocabulary::growing(stops.iter().map(|stop| stop.as_bytes())));
-        let rows = texts.iter().map(|text| reader.read(0, text.as_bytes()).unwrap().to_vec()).collect();
-        let (offsets, bytes) = reader.vocabulary.terms();
+        let rows: Vec<Vec<Pair>> = texts.iter().map(|text| reader.read(0, text.as_bytes()).unwrap().to_vec()).collect();
+        let nodes = 0..reader.lexicon.nodes() as u32;
+        let units: Vec<u32> = nodes.filter(|&node| reader.lexicon.is_unit(node, shortest)).collect();
+        let number = |&(node, count): &Pair| (units.iter().position(|&unit| unit == node).unwrap() as u32, count);
+        let rows = rows.iter().map(|row| row.iter().map(number).collect()).collect();
+        let (offsets, bytes) = reader.lexicon.terms(&units);
         let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
         (offsets.windows(2).map(text).collect(), rows)
     }
@@ -176,8 +198,8 @@ mod tests {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 3, alphabet };
         let terms = [&b"b c d"[..], b"a", b"c d"];
-        let vocabulary = Vocabulary::known(std::iter::empty(), terms.into_iter(), true);
-        let mut reader = Reader::new(analysis, &vocabulary);
+        let known = Known::new(std::iter::empty(), terms.into_iter(), true);
+        let mut reader = Reader::new(analysis, &known);
         assert_eq!(reader.read(0, b"a b c d x c d a").unwrap(), [(1, 2), (2, 2), (0, 1)]);
     }
 }

@@ -4,7 +4,7 @@ use super::amounts::log_count;
 use super::reader::Reader;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
-use super::vocabulary::Vocabulary;
+use super::vocabulary::Known;
 use crate::sparse::rises;
 use crate::threads;
 
@@ -70,7 +70,7 @@ impl Scores<'_> {
 pub fn score(
     texts: &Texts,
     analysis: &Analysis,
-    vocabulary: &Vocabulary,
+    known: &Known,
     orders: &[u8],
     scores: &Scores,
     rule: Rule,
@@ -80,7 +80,7 @@ pub fn score(
     let steps = texts.size() * 4;
     let piece = texts.len().div_ceil((steps >> 20).clamp(1, 64)).max(1);
     threads::for_each(out, piece * k, steps, |i, out| {
-        let mut reader = Reader::new(*analysis, vocabulary);
+        let mut reader = Reader::new(*analysis, known);
         let (mut sums, mut own) = (Vec::new(), vec![0.0; k]);
         for (j, out) in out.chunks_mut(k).enumerate() {
             let document = i * piece + j;

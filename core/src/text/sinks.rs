@@ -1,10 +1,11 @@
 //! A sink of the pairs of each document: rows of a sparse matrix.
 
 use super::lexicon::Lexicon;
-use super::reader::Reader;
+use super::reader::{Pair, Reader};
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
-use super::vocabulary::Vocabulary;
+use super::units::{Units, read_pieces};
+use super::vocabulary::{Known, Vocabulary};
 use crate::threads;
 use std::ops::Range;
 
@@ -21,61 +22,57 @@ pub struct Rows {
     pub counts: Vec<i32>,
 }
 
-/// Runs `f` on consecutive runs of documents, and returns the results in their order. `order` says which document is at
-/// each place. How many runs there are depends on the number of threads; what is made of the results must not.
-pub fn each_piece<T: Send>(
-    texts: &Texts,
-    documents: usize,
-    order: impl Fn(usize) -> usize + Sync,
-    f: impl Fn(Range<usize>) -> Result<T, TextError> + Sync + Send,
-) -> Result<Vec<T>, TextError> {
-    let size = texts.size();
+impl Rows {
+    /// Adds a row.
+    pub fn push(&mut self, pairs: &[Pair]) {
+        self.units.extend(pairs.iter().map(|pair| pair.0 as i32));
+        self.counts.extend(pairs.iter().map(|pair| pair.1 as i32));
+        self.starts.push(self.units.len() as i64);
+    }
+}
+
+/// Consecutive runs of documents for all threads. What is made of them must not depend on how many there are.
+pub fn runs(texts: &Texts) -> Vec<Range<usize>> {
     let most = if threads::threads() == 1 { 1 } else { threads::threads() * PIECES_PER_THREAD };
-    let runs = texts.cut(documents, order, most.min(size / LEAST_PIECE).max(1));
-    threads::map(runs.len(), size, |i| f(runs[i].clone())).into_iter().collect()
+    texts.cut(texts.len(), |i| i, most.min(texts.size() / LEAST_PIECE).max(1))
 }
 
 /// Counts the units of every document. `vocabulary` makes an empty one.
 pub fn count(
     texts: &Texts,
     analysis: &Analysis,
-    vocabulary: impl Fn() -> Vocabulary + Sync,
-) -> Result<(Rows, Vocabulary), TextError> {
-    let pieces = each_piece(texts, texts.len(), |i| i, |run| rows(texts, Reader::new(*analysis, vocabulary()), run))?;
-    let (mut all, mut whole): (Rows, Option<Vocabulary>) = (Rows { starts: vec![0], ..Rows::default() }, None);
-    for (mut piece, vocabulary) in pieces {
-        match &mut whole {
-            None => whole = Some(vocabulary),
-            Some(whole) => {
-                let numbers = whole.absorb(&vocabulary);
-                piece.units.iter_mut().for_each(|unit| *unit = numbers[*unit as usize] as i32);
-            }
-        }
-        append(&mut all, piece);
+    vocabulary: impl Fn() -> Vocabulary + Sync + Send,
+) -> Result<(Rows, Units), TextError> {
+    let runs = runs(texts);
+    let read = |reader: &mut Reader<_>, (): &mut (), piece: usize| rows(texts, reader, runs[piece].clone());
+    let (pieces, units) = read_pieces(runs.len(), texts.size(), analysis, vocabulary, read)?;
+    let mut all = Rows { starts: vec![0], ..Rows::default() };
+    for mut piece in pieces {
+        let mut rows = std::mem::take(&mut piece.read);
+        rows.units.iter_mut().for_each(|unit| *unit = piece.number(*unit as u32) as i32);
+        append(&mut all, rows);
     }
-    Ok((all, whole.unwrap_or_else(vocabulary)))
+    Ok((all, units))
 }
 
-/// Counts the units that a vocabulary knows in every document.
-pub fn count_known(texts: &Texts, analysis: &Analysis, vocabulary: &Vocabulary) -> Result<Rows, TextError> {
-    let pieces = each_piece(texts, texts.len(), |i| i, |run| rows(texts, Reader::new(*analysis, vocabulary), run))?;
+/// Counts the units that are known in every document.
+pub fn count_known(texts: &Texts, analysis: &Analysis, known: &Known) -> Result<Rows, TextError> {
+    let runs = runs(texts);
+    let pieces =
+        threads::map(runs.len(), texts.size(), |i| rows(texts, &mut Reader::new(*analysis, known), runs[i].clone()));
     let mut all = Rows { starts: vec![0], ..Rows::default() };
-    for (piece, _) in pieces {
-        append(&mut all, piece);
+    for piece in pieces {
+        append(&mut all, piece?);
     }
     Ok(all)
 }
 
-fn rows<L: Lexicon>(texts: &Texts, mut reader: Reader<L>, run: Range<usize>) -> Result<(Rows, L), TextError> {
+fn rows<L: Lexicon>(texts: &Texts, reader: &mut Reader<L>, run: Range<usize>) -> Result<Rows, TextError> {
     let mut rows = Rows::default();
     for document in run {
-        for &(unit, count) in reader.read(document, texts.get(document)?)? {
-            rows.units.push(unit as i32);
-            rows.counts.push(count as i32);
-        }
-        rows.starts.push(rows.units.len() as i64);
+        rows.push(reader.read(document, texts.get(document)?)?);
     }
-    Ok((rows, reader.vocabulary))
+    Ok(rows)
 }
 
 /// Puts the rows of a piece, whose `starts` lack the first, behind all.
@@ -118,11 +115,13 @@ mod tests {
     fn pieces_do_not_matter() {
         with_texts(60_000, |texts, analysis| {
             assert!(texts.size() > 4 * LEAST_PIECE);
-            let (rows, vocabulary) = count(texts, analysis, growing).unwrap();
-            let whole = super::rows(texts, Reader::new(*analysis, growing()), 0..texts.len()).unwrap();
-            assert_eq!(vocabulary.terms(), whole.1.terms());
-            assert_eq!((&rows.units, &rows.counts), (&whole.0.units, &whole.0.counts));
-            assert_eq!(rows.starts[1..], whole.0.starts);
+            let (all, units) = count(texts, analysis, growing).unwrap();
+            let mut reader = Reader::new(*analysis, growing());
+            let whole = rows(texts, &mut reader, 0..texts.len()).unwrap();
+            let nodes: Vec<u32> = (0..reader.lexicon.nodes() as u32).collect();
+            assert_eq!(units.terms(), reader.lexicon.terms(&nodes));
+            assert_eq!((&all.units, &all.counts), (&whole.units, &whole.counts));
+            assert_eq!(all.starts[1..], whole.starts);
         });
     }
 }

@@ -1,85 +1,61 @@
-//! A hash table from the names of nodes to the nodes: what is compared lies beside what is found, in one line of the cache.
+//! Hash tables from the names of nodes to the nodes: what is compared lies beside what is found, in one line of the cache.
 
 use super::vocabulary::NONE;
 use crate::memory::filled;
 use crate::simd::prefetch;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
-/// In the place of the length of a word: this is an n-gram.
-pub const GRAM: u32 = u32::MAX;
 /// So many bytes of a word are in its name.
 pub const NAMED: usize = 16;
-/// The bytes of a word that count: no text has words of as many, but a broken one might.
-const LONGEST: usize = GRAM as usize - 1;
 
-/// Sixteen bytes of a word and its length, or the two nodes of an n-gram; and the hash.
-#[derive(Clone, Copy)]
-pub struct Name {
-    pub first: u64,
-    second: u64,
-    pub length: u32,
+/// What a node is found by, and where.
+#[derive(Clone, Copy, Default)]
+pub struct Name<K> {
+    pub key: K,
     pub hash: u32,
 }
 
-#[derive(Clone, Copy)]
-struct Slot {
+/// The first sixteen bytes of a word, and its length.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Word {
     first: u64,
     second: u64,
-    length: u32,
+    pub length: u32,
+}
+
+/// All words of an n-gram but the last, and the last, as the halves of a number.
+pub type Gram = u64;
+
+#[derive(Clone, Copy)]
+struct Slot<K> {
+    key: K,
     node: u32,
 }
 
-const EMPTY: Slot = Slot { first: 0, second: 0, length: 0, node: NONE };
-
-pub struct Slots {
-    table: Vec<Slot>,
+pub struct Slots<K> {
+    table: Vec<Slot<K>>,
     filled: usize,
-    /// So that nobody can choose texts whose words all collide.
-    seeds: [u64; 2],
 }
 
-impl Slots {
+impl<K: Copy + Default + PartialEq> Slots<K> {
     pub fn new() -> Self {
-        let random = RandomState::new();
-        Self { table: vec![EMPTY; 16], filled: 0, seeds: [random.hash_one(0), random.hash_one(1) | 1] }
+        Self { table: vec![Self::empty(); 16], filled: 0 }
     }
 
-    /// The name of the word that `tail` begins with. Eight bytes are read at once, so it is as well if some more follow.
-    #[inline]
-    pub fn word(&self, tail: &[u8], length: usize) -> Name {
-        let length = length.min(LONGEST);
-        let first = first_eight(tail, length);
-        let mut hash = folded_multiply(first ^ self.seeds[0], length as u64 ^ self.seeds[1]);
-        let mut second = 0;
-        let mut at = 8;
-        while at < length {
-            let eight = first_eight(&tail[at..], length - at);
-            if at == 8 {
-                second = eight;
-            }
-            hash = folded_multiply(hash ^ eight, self.seeds[1]);
-            at += 8;
-        }
-        Name { first, second, length: length as u32, hash: hash as u32 }
+    fn empty() -> Slot<K> {
+        Slot { key: K::default(), node: NONE }
     }
 
-    /// The name of the n-gram of a node and the word after it.
+    /// Asks for the place of a hash that will be looked for soon.
     #[inline]
-    pub fn gram(&self, left: u32, last: u32) -> Name {
-        let first = u64::from(left) << 32 | u64::from(last);
-        let hash = folded_multiply(first ^ self.seeds[0], self.seeds[1]) as u32;
-        Name { first, second: 0, length: GRAM, hash }
-    }
-
-    /// Asks for the place of a name that will be looked for soon.
-    #[inline]
-    pub fn expect(&self, name: &Name) {
-        prefetch(&self.table[name.hash as usize & (self.table.len() - 1)]);
+    pub fn expect(&self, hash: u32) {
+        prefetch(&self.table[hash as usize & (self.table.len() - 1)]);
     }
 
     /// The node of a name, or where it would go. `same` tells whether all else is the same of what no name holds.
     #[inline]
-    pub fn find(&self, name: &Name, same: impl Fn(u32) -> bool) -> Result<u32, usize> {
+    pub fn find(&self, name: &Name<K>, same: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mask = self.table.len() - 1;
         let mut place = name.hash as usize & mask;
         loop {
@@ -87,23 +63,23 @@ impl Slots {
             if slot.node == NONE {
                 return Err(place);
             }
-            if slot.first == name.first && slot.second == name.second && slot.length == name.length && same(slot.node) {
+            if slot.key == name.key && same(slot.node) {
                 return Ok(slot.node);
             }
             place = (place + 1) & mask;
         }
     }
 
-    /// Puts a node where its name was not found. `hashes` gives those of all nodes, in case they must move.
-    pub fn insert(&mut self, place: usize, name: &Name, node: u32, hashes: impl Fn(u32) -> u32) {
-        self.table[place] = Slot { first: name.first, second: name.second, length: name.length, node };
+    /// Puts a node where its name was not found. `hash` gives that of any key and node, in case they must move.
+    pub fn insert(&mut self, place: usize, key: K, node: u32, hash: impl Fn(K, u32) -> u32) {
+        self.table[place] = Slot { key, node };
         self.filled += 1;
         if self.filled * 5 > self.table.len() * 3 {
             let old = std::mem::take(&mut self.table);
             let mask = old.len() * 2 - 1;
-            self.table = filled(EMPTY, old.len() * 2);
+            self.table = filled(Self::empty(), old.len() * 2);
             for slot in old.into_iter().filter(|slot| slot.node != NONE) {
-                let mut place = hashes(slot.node) as usize & mask;
+                let mut place = hash(slot.key, slot.node) as usize & mask;
                 while self.table[place].node != NONE {
                     place = (place + 1) & mask;
                 }
@@ -113,13 +89,60 @@ impl Slots {
     }
 }
 
-/// The first eight of `length` bytes as a number, as if zeros followed.
-#[inline]
-fn first_eight(tail: &[u8], length: usize) -> u64 {
-    match tail.first_chunk::<8>() {
-        Some(eight) => u64::from_le_bytes(*eight) & u64::MAX.checked_shr(64 - 8 * length.min(8) as u32).unwrap_or(0),
-        None => tail[..length].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+/// Random numbers, so that nobody can choose texts whose words all collide.
+#[derive(Clone, Copy)]
+pub struct Seeds([u64; 2]);
+
+impl Seeds {
+    /// Those of this process.
+    pub fn of_process() -> Self {
+        static SEEDS: OnceLock<Seeds> = OnceLock::new();
+        *SEEDS.get_or_init(|| {
+            let random = RandomState::new();
+            Self([random.hash_one(0), random.hash_one(1) | 1])
+        })
     }
+
+    /// The name of the word that `tail` begins with. Sixteen bytes are read at once, so it is as well if some more follow.
+    #[inline]
+    pub fn word(&self, tail: &[u8], length: usize) -> Name<Word> {
+        let length = length.min(u32::MAX as usize); // no text has words of as many bytes, but a broken one might
+        let [first, second] = match tail.first_chunk::<NAMED>() {
+            Some(bytes) => {
+                let all = u128::from_le_bytes(*bytes);
+                let own = if length < NAMED { all & ((1 << (8 * length)) - 1) } else { all };
+                [own as u64, (own >> 64) as u64]
+            }
+            None => sixteen(&tail[..length.min(NAMED)]),
+        };
+        let mut hash = folded_multiply(first ^ self.0[0], second ^ self.0[1]);
+        if length > NAMED {
+            for bytes in tail[NAMED..length].chunks(NAMED) {
+                let [one, two] = sixteen(bytes);
+                hash = folded_multiply(hash ^ one, two ^ self.0[1]);
+            }
+        }
+        Name { key: Word { first, second, length: length as u32 }, hash: hash as u32 }
+    }
+
+    /// The name of the n-gram of a node and the word after it.
+    #[inline]
+    pub fn gram(&self, left: u32, last: u32) -> Name<Gram> {
+        let key = u64::from(left) << 32 | u64::from(last);
+        Name { key, hash: self.of_gram(key) }
+    }
+
+    #[inline]
+    pub fn of_gram(&self, key: Gram) -> u32 {
+        folded_multiply(key ^ self.0[0], self.0[1]) as u32
+    }
+}
+
+/// Up to sixteen bytes as two numbers, as if zeros followed.
+fn sixteen(bytes: &[u8]) -> [u64; 2] {
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+    let (first, second) = bytes.split_at(bytes.len().min(8));
+    [number(first), number(second)]
 }
 
 #[inline]
@@ -133,22 +156,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_bytes() {
-        for text in [&b""[..], b"a", b"abc", b"abcd", b"abcdefg", b"abcdefgh"] {
-            let mut bytes = [0; 8];
-            bytes[..text.len()].copy_from_slice(text);
-            assert_eq!(first_eight(text, text.len()), u64::from_le_bytes(bytes));
-            assert_eq!(first_eight(&[text, b"and more"].concat(), text.len()), u64::from_le_bytes(bytes));
-        }
-    }
-
-    #[test]
     fn names_do_not_depend_on_what_follows() {
-        let slots = Slots::new();
-        for text in [&b"a"[..], b"abcdefghij", b"abcdefghijklmnopqrstuvwxyz"] {
+        let seeds = Seeds::of_process();
+        let text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
+        for length in 0..text.len() {
+            let word = &text.as_bytes()[..length];
             let (alone, followed) =
-                (slots.word(text, text.len()), slots.word(&[text, b" etc etc"].concat(), text.len()));
-            assert_eq!((alone.first, alone.second, alone.hash), (followed.first, followed.second, followed.hash));
+                (seeds.word(word, length), seeds.word(&[word, b" and more to follow"].concat(), length));
+            assert!(alone.key == followed.key && alone.hash == followed.hash);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One document, folded, into its units.
 
 use super::alphabet::Alphabet;
+use super::marks::{BLOCK, Marker, Marks};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
@@ -35,24 +36,36 @@ impl Analysis<'_> {
     #[inline]
     pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8], usize)) {
         let (single, punctuation) = match self.kind {
-            Kind::Words { single } => (single, false),
-            _ => (true, true),
+            Kind::Words { single } => (single, 0),
+            _ => (true, u64::MAX),
         };
-        let mut at = 0;
-        while at < text.len() {
-            let start = at;
-            at = self.alphabet.end_of_word(text, at);
-            if at > start {
-                if single || at - start > width(text[start]) {
-                    word(&text[start..], at - start);
+        let mut marker = Marker::new(&self.alphabet);
+        // The word that is being read began at `start`, if it is one.
+        let (mut within, mut start) = (false, 0);
+        for block in (0..text.len()).step_by(BLOCK) {
+            let Marks { words, others } = marker.block(text, block);
+            let others = others & punctuation;
+            // Where words begin, where they have ended, and other characters.
+            let mut left = (words ^ (words << 1 | u64::from(within))) | others;
+            while left != 0 {
+                let place = left.trailing_zeros();
+                left &= left - 1;
+                let at = block + place as usize;
+                if within {
+                    within = false;
+                    if single || at - start > width(text[start]) {
+                        word(&text[start..], at - start);
+                    }
+                } else if words >> place & 1 == 1 {
+                    (within, start) = (true, at);
                 }
-                continue;
+                if others >> place & 1 == 1 {
+                    word(&text[at..], width(text[at]));
+                }
             }
-            let (character, length) = Alphabet::decode(text, at);
-            at += length;
-            if punctuation && !self.alphabet.is_space(character) {
-                word(&text[start..], length);
-            }
+        }
+        if within && (single || text.len() - start > width(text[start])) {
+            word(&text[start..], text.len() - start);
         }
     }
 

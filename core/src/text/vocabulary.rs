@@ -2,12 +2,17 @@
 //!
 //! Words, and runs of characters, are kept as bytes. An n-gram of words is a pair of numbers: of all its words but the last,
 //! and of the last. So the text of a long unit is written only once the vocabulary is asked for its terms. All of these are
-//! *nodes*; those that are counted are *units*, numbered on their own, in the order of their first appearance.
+//! *nodes*, numbered as they come; those that are counted are *units*, with numbers of their own.
 
 use super::lexicon::Lexicon;
-use super::slots::{GRAM, NAMED, Name, Slots};
+use super::slots::{Gram, NAMED, Name, Seeds, Slots, Word};
 
 pub const NONE: u32 = u32::MAX;
+
+/// In the place of the length of a word: this is an n-gram.
+const GRAM: u32 = u32::MAX;
+/// Nodes whose places are asked for ahead of being looked up.
+const AHEAD: usize = 16;
 
 /// What a node is made of: a word by its place in the arena and its length, an n-gram by its two nodes.
 #[derive(Clone, Copy)]
@@ -25,12 +30,11 @@ impl Node {
 }
 
 pub struct Vocabulary {
-    pub slots: Slots,
+    pub seeds: Seeds,
+    pub words: Slots<Word>,
+    pub grams: Slots<Gram>,
     nodes: Vec<Node>,
-    /// The unit of each node.
-    numbers: Vec<u32>,
     arena: Vec<u8>,
-    units: u32,
     /// Words below this node are passed over.
     stops: u32,
 }
@@ -38,47 +42,18 @@ pub struct Vocabulary {
 impl Vocabulary {
     /// An empty vocabulary that takes in what it meets, but for the words to stop.
     pub fn growing<'a>(stops: impl Iterator<Item = &'a [u8]>) -> Self {
-        let (nodes, numbers, arena) = (Vec::new(), Vec::new(), Vec::new());
-        let mut vocabulary = Self { slots: Slots::new(), nodes, numbers, arena, units: 0, stops: 0 };
+        let (words, grams) = (Slots::new(), Slots::new());
+        let mut vocabulary =
+            Self { seeds: Seeds::of_process(), words, grams, nodes: Vec::new(), arena: Vec::new(), stops: 0 };
         for word in stops {
-            vocabulary.add(word, false);
+            vocabulary.add(word);
         }
-        vocabulary.stops = vocabulary.nodes.len() as u32;
+        vocabulary.stops = vocabulary.nodes() as u32;
         vocabulary
     }
 
-    /// The vocabulary of these terms, in their order. Terms are split at blanks if units are n-grams of words.
-    pub fn known<'a>(
-        stops: impl Iterator<Item = &'a [u8]>,
-        terms: impl Iterator<Item = &'a [u8]>,
-        grams: bool,
-    ) -> Self {
-        let mut vocabulary = Self::growing(stops);
-        for term in terms {
-            let node = if grams {
-                let mut words = term.split(|&byte| byte == b' ');
-                let first = vocabulary.add(words.next().unwrap_or(term), false);
-                words.fold(first, |left, word| {
-                    let last = vocabulary.add(word, false);
-                    vocabulary.gram(left, last, false)
-                })
-            } else {
-                vocabulary.add(term, false)
-            };
-            vocabulary.numbers[node as usize] = vocabulary.units;
-            vocabulary.units += 1;
-        }
-        vocabulary
-    }
-
-    pub fn units(&self) -> usize {
-        self.units as usize
-    }
-
-    /// The number of a unit, `NONE` if the node is none.
-    #[inline]
-    pub fn unit(&self, node: u32) -> u32 {
-        self.numbers[node as usize]
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
     }
 
     #[inline]
@@ -86,38 +61,53 @@ impl Vocabulary {
         node < self.stops
     }
 
+    /// Whether a node is a unit, if units are of this number of words at least.
+    pub fn is_unit(&self, node: u32, shortest: usize) -> bool {
+        let before = |node: &u32| self.nodes[*node as usize].parts().map(|(left, _)| left);
+        !self.is_stop(node) && std::iter::successors(Some(node), before).take(shortest).count() == shortest
+    }
+
     /// The node of a word, or where it would go.
     #[inline]
-    pub fn find_word(&self, name: &Name, text: &[u8]) -> Result<u32, usize> {
-        let same = |node| name.length as usize <= NAMED || self.text(node) == &text[..name.length as usize];
-        self.slots.find(name, same)
+    pub fn find_word(&self, name: &Name<Word>, text: &[u8]) -> Result<u32, usize> {
+        let length = name.key.length as usize;
+        self.words.find(name, |node| length <= NAMED || self.text(node) == &text[..length])
     }
 
     /// Takes in a word that was not found.
     #[cold]
-    pub fn add_word(&mut self, slot: usize, name: &Name, text: &[u8], counted: bool) -> u32 {
+    pub fn add_word(&mut self, slot: usize, name: &Name<Word>, text: &[u8]) -> u32 {
         let place = self.arena.len() as u64;
-        self.arena.extend_from_slice(&text[..name.length as usize]);
-        self.insert(slot, name, place, counted)
-    }
-
-    /// Takes in an n-gram that was not found.
-    pub fn add_gram(&mut self, slot: usize, name: &Name, counted: bool) -> u32 {
-        self.insert(slot, name, name.first, counted)
-    }
-
-    fn insert(&mut self, slot: usize, name: &Name, place: u64, counted: bool) -> u32 {
-        let node = i32::try_from(self.nodes.len()).expect("expected fewer than 2^31 different units") as u32;
-        self.nodes.push(Node { place, length: name.length, hash: name.hash });
-        self.numbers.push(if counted { self.units } else { NONE });
-        self.units += u32::from(counted);
-        self.slots.insert(slot, name, node, |node| self.nodes[node as usize].hash);
+        self.arena.extend_from_slice(&text[..name.key.length as usize]);
+        let node = self.next(Node { place, length: name.key.length, hash: name.hash });
+        self.words.insert(slot, name.key, node, |_, node| self.nodes[node as usize].hash);
         node
     }
 
-    pub fn add(&mut self, word: &[u8], counted: bool) -> u32 {
-        let name = self.slots.word(word, word.len());
-        self.word(&name, word, counted)
+    /// Takes in an n-gram that was not found.
+    pub fn add_gram(&mut self, slot: usize, name: &Name<Gram>) -> u32 {
+        let node = self.next(Node { place: name.key, length: GRAM, hash: name.hash });
+        self.grams.insert(slot, name.key, node, |key, _| self.seeds.of_gram(key));
+        node
+    }
+
+    fn next(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        i32::try_from(self.nodes.len() - 1).expect("expected fewer than 2^31 different units") as u32
+    }
+
+    pub fn add(&mut self, word: &[u8]) -> u32 {
+        let name = self.seeds.word(word, word.len());
+        self.word(&name, word)
+    }
+
+    /// The node of a word and those that follow it.
+    pub fn add_words<'a>(&mut self, mut words: impl Iterator<Item = &'a [u8]>) -> u32 {
+        let first = self.add(words.next().unwrap_or(b""));
+        words.fold(first, |left, word| {
+            let last = self.add(word);
+            self.gram(&self.seeds.gram(left, last))
+        })
     }
 
     /// The bytes of a word's node.
@@ -126,30 +116,34 @@ impl Vocabulary {
         &self.arena[place as usize..place as usize + length as usize]
     }
 
-    /// Takes in all that another vocabulary of the same stop words holds, and returns the new number of each of its units.
+    /// Takes in all that another vocabulary of the same stop words holds, and returns the node here of each node there.
     pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
-        let mut nodes = Vec::with_capacity(other.nodes.len());
-        let mut units = Vec::with_capacity(other.units());
-        for (number, node) in other.nodes.iter().enumerate() {
-            let counted = other.numbers[number] != NONE;
-            let here = match node.parts() {
-                None => self.add(other.text(number as u32), counted),
-                Some((left, last)) => self.gram(nodes[left as usize], nodes[last as usize], counted),
-            };
-            if counted {
-                units.push(self.unit(here));
+        let mut here: Vec<u32> = Vec::with_capacity(other.nodes());
+        for (i, node) in other.nodes.iter().enumerate() {
+            if let Some(later) = other.nodes.get(i + AHEAD) {
+                match later.parts() {
+                    None => self.words.expect(later.hash),
+                    Some((left, last)) => {
+                        if let Some((&left, &last)) = here.get(left as usize).zip(here.get(last as usize)) {
+                            self.grams.expect(self.seeds.gram(left, last).hash);
+                        }
+                    }
+                }
             }
-            nodes.push(here);
+            here.push(match node.parts() {
+                None => self.add(other.text(i as u32)),
+                Some((left, last)) => self.gram(&self.seeds.gram(here[left as usize], here[last as usize])),
+            });
         }
-        units
+        here
     }
 
-    /// The text of each unit, in their order: where each begins, and all bytes in a row.
-    pub fn terms(&self) -> (Vec<i64>, Vec<u8>) {
+    /// The texts of some nodes: where each begins, and all bytes in a row.
+    pub fn terms(&self, nodes: &[u32]) -> (Vec<i64>, Vec<u8>) {
         let (mut offsets, mut bytes, mut words) = (vec![0], Vec::new(), Vec::new());
-        offsets.reserve_exact(self.units());
-        for (number, _) in self.numbers.iter().enumerate().filter(|(_, unit)| **unit != NONE) {
-            let mut at = number as u32;
+        offsets.reserve_exact(nodes.len());
+        for &node in nodes {
+            let mut at = node;
             while let Some((left, last)) = self.nodes[at as usize].parts() {
                 words.push(last);
                 at = left;
@@ -165,12 +159,45 @@ impl Vocabulary {
     }
 }
 
+/// A vocabulary whose units are settled.
+pub struct Known {
+    pub vocabulary: Vocabulary,
+    /// The unit of each node.
+    units: Vec<u32>,
+    pub number: usize,
+}
+
+impl Known {
+    /// The vocabulary of these terms, in their order. Terms are split at blanks if units are n-grams of words.
+    pub fn new<'a>(stops: impl Iterator<Item = &'a [u8]>, terms: impl Iterator<Item = &'a [u8]>, grams: bool) -> Self {
+        let mut vocabulary = Vocabulary::growing(stops);
+        let mut units: Vec<u32> = Vec::new();
+        let mut number = 0;
+        for term in terms {
+            let node =
+                if grams { vocabulary.add_words(term.split(|&byte| byte == b' ')) } else { vocabulary.add(term) };
+            units.resize(vocabulary.nodes().max(units.len()), NONE);
+            units[node as usize] = number as u32;
+            number += 1;
+        }
+        units.resize(vocabulary.nodes(), NONE);
+        Self { vocabulary, units, number }
+    }
+
+    /// The number of a unit, `NONE` if the node is none.
+    #[inline]
+    pub fn unit(&self, node: u32) -> u32 {
+        self.units[node as usize]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn strings(vocabulary: &Vocabulary) -> Vec<String> {
-        let (offsets, bytes) = vocabulary.terms();
+        let nodes: Vec<u32> = (0..vocabulary.nodes() as u32).filter(|&node| vocabulary.is_unit(node, 1)).collect();
+        let (offsets, bytes) = vocabulary.terms(&nodes);
         let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
         offsets.windows(2).map(text).collect()
     }
@@ -181,55 +208,50 @@ mod tests {
         let words: Vec<String> = (0..5000).map(|i| format!("{}word{i}", "x".repeat(i % 20))).collect();
         for _ in 0..2 {
             for (i, word) in words.iter().enumerate() {
-                let node = vocabulary.add(word.as_bytes(), true);
-                assert_eq!(vocabulary.unit(node), i as u32);
+                assert_eq!(vocabulary.add(word.as_bytes()), 1 + i as u32);
             }
         }
-        let stop = vocabulary.add(b"the", true);
+        let stop = vocabulary.add(b"the");
         assert!(vocabulary.is_stop(stop));
         assert_eq!(strings(&vocabulary), words);
         let mut nul = Vocabulary::growing(std::iter::empty());
-        assert_ne!(nul.add(b"a", true), nul.add(b"a\0", true));
+        assert_ne!(nul.add(b"a"), nul.add(b"a\0"));
     }
 
     #[test]
-    fn absorbing_is_reading_on() {
-        let read = |vocabulary: &mut Vocabulary, words: &[&str]| {
-            let mut before = NONE;
-            for word in words {
-                let node = vocabulary.add(word.as_bytes(), true);
-                if before != NONE {
-                    vocabulary.gram(before, node, true);
-                }
-                before = node;
+    fn absorbing_takes_in_what_is_new() {
+        let read = |vocabulary: &mut Vocabulary, words: &[String]| {
+            for three in words.windows(3) {
+                vocabulary.add_words(three.iter().map(|word| word.as_bytes()));
             }
         };
-        let (first, second) = (["a", "b", "a", "b"], ["c", "a", "b", "a"]);
-        let mut whole = Vocabulary::growing(std::iter::empty());
-        read(&mut whole, &first);
-        read(&mut whole, &second);
+        let words: Vec<String> = (0..2000).map(|i| format!("w{}", i * i % 97)).collect();
         let (mut left, mut right) = (Vocabulary::growing(std::iter::empty()), Vocabulary::growing(std::iter::empty()));
-        read(&mut left, &first);
-        read(&mut right, &second);
-        let numbers = left.absorb(&right);
-        assert_eq!(strings(&left), strings(&whole));
-        let places: Vec<u32> =
-            strings(&right).iter().map(|t| strings(&whole).iter().position(|w| w == t).unwrap() as u32).collect();
-        assert_eq!(numbers, places);
+        read(&mut left, &words[..900]);
+        read(&mut right, &words[700..]);
+        let before = strings(&left);
+        let here = left.absorb(&right);
+        let (after, other) = (strings(&left), strings(&right));
+        assert_eq!(after[..before.len()], before);
+        assert!(here.iter().zip(&other).all(|(&node, text)| after[node as usize] == *text));
+        let mut sorted = after.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), after.len());
     }
 
     #[test]
     fn known_terms() {
         let terms = [&b"b"[..], b"a b", b"c d e"];
-        let known = Vocabulary::known(std::iter::empty(), terms.into_iter(), true);
-        let mut vocabulary = &known;
-        let look = |word: &[u8]| known.find_word(&known.slots.word(word, word.len()), word).unwrap_or(NONE);
+        let known = Known::new(std::iter::empty(), terms.into_iter(), true);
+        let (mut lexicon, vocabulary) = (&known, &known.vocabulary);
+        let look = |word: &[u8]| vocabulary.find_word(&vocabulary.seeds.word(word, word.len()), word).unwrap_or(NONE);
         let (a, b) = (look(b"a"), look(b"b"));
-        assert_eq!((vocabulary.unit(a), vocabulary.unit(b)), (NONE, 0));
-        let gram = vocabulary.gram(a, b, true);
-        assert_eq!(vocabulary.unit(gram), 1);
-        assert_eq!(vocabulary.gram(b, a, true), NONE);
+        assert_eq!((known.unit(a), known.unit(b)), (NONE, 0));
+        let gram = lexicon.gram(&vocabulary.seeds.gram(a, b));
+        assert_eq!(known.unit(gram), 1);
+        assert_eq!(lexicon.gram(&vocabulary.seeds.gram(b, a)), NONE);
         assert_eq!(look(b"z"), NONE);
-        assert_eq!(vocabulary.units(), 3);
+        assert_eq!(known.number, 3);
     }
 }
