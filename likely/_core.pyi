@@ -109,6 +109,14 @@ def word_groups(
 def evidence_out_of_fold(
     words: _Words, class_documents: _Floats, rows: _WeighedRows, folds: list[int], edges: tuple[_Floats, _Floats]
 ) -> tuple[NDArray[np.float32], _Floats]: ...
+def exponent_slope(
+    evidence: NDArray[np.float32],
+    lengths: _Floats,
+    log_shares: _Floats,
+    codes: NDArray[np.int64],
+    weights: _Floats,
+    at: tuple[_Floats, float, float, _Floats],
+) -> tuple[float, _Floats, _Floats]: ...
 
 _Ints = NDArray[np.int32]
 _Offsets = NDArray[np.int64]

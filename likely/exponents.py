@@ -9,11 +9,13 @@ class.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely import native
 from likely.statistics import Array
 
 # Cells of evidence that are looked at together.
@@ -67,21 +69,21 @@ class Exponents:
         biased = classes if classes <= _MOST_BIASED else 0
         flat = np.concatenate([np.full(number, one), [_FIRST_POWER, 1.0], np.zeros(biased)])
         now, damping = cls._at(flat, number), 1e-3
-        loss = now._loss(rows, one)
+        loss, gradient, curvature = now._slope(rows, one)
         for _ in range(_STEPS):
-            gradient, curvature = now._slope(rows, one)
             while True:
                 damped = curvature + np.diag(damping * np.diag(curvature) + 1e-9)
                 moved = flat - np.linalg.solve(damped, gradient)
                 moved[number] = np.clip(moved[number], *_POWERS)
                 then = cls._at(moved, number)
-                after = then._loss(rows, one)
-                if after <= loss or damping > 1e6:
+                slope = then._slope(rows, one)
+                if slope[0] <= loss or damping > 1e6:
                     break
                 damping = max(10 * damping, 1e-3)
-            gain = loss - after
+            gain = loss - slope[0]
             if gain >= 0:
-                flat, now, loss, damping = moved, then, after, damping / 10
+                flat, now, damping = moved, then, damping / 10
+                loss, gradient, curvature = slope
             if gain < _GAIN * rows.weights.sum():
                 break
         return now if biased else replace(now, bias=np.zeros(classes))
@@ -92,74 +94,48 @@ class Exponents:
 
     def log_posterior(self, rows: Scored) -> Array:
         """Return log p(class) of every row."""
-        return np.concatenate([self._scores(tile)[0] for tile in rows.tiles()])
+        return np.concatenate([self._log_posterior(tile) for tile in rows.tiles()])
 
-    def _scores(self, rows: Scored) -> tuple[Array, Array, Array]:
-        """Return log p(class), the evidence as it counts (rows × classes), and what the length divides it by."""
-        factor = np.exp(-self.power * rows.lengths)
+    def _log_posterior(self, rows: Scored) -> Array:
         # One product of a matrix and a vector: NumPy would take a stack of them one by one.
         flat = rows.evidence.reshape(-1, rows.evidence.shape[2]) @ self.groups.astype(np.float32)
-        evidence = flat.reshape(rows.evidence.shape[:2]).astype(np.float64) * factor[:, None]
-        z = evidence + self.prior * rows.log_shares + (self.bias if len(self.bias) else 0.0)
+        z = flat.reshape(rows.log_shares.shape) * np.exp(-self.power * rows.lengths)[:, None]
+        z += self.prior * rows.log_shares + (self.bias if len(self.bias) else 0.0)
         z -= z.max(axis=1, keepdims=True)
-        return z - np.log(np.exp(z).sum(axis=1, keepdims=True)), evidence, factor
+        return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
 
-    def _loss(self, rows: Scored, one: float) -> float:
+    def _slope(self, rows: Scored, one: float) -> tuple[float, Array, Array]:
+        """Return the loss, its gradient and its curvature (but for how the power bends the scores)."""
+        at = (self.groups, self.power, self.prior, self.bias)
+        loss, gradient, curvature = native.exponent_slope(*rows, at)
+        number = len(self.groups)
         pull = ((self.groups - self.groups.mean()) / one) ** 2
-        found = float(pull.sum() + (self.prior - 1) ** 2 + (self.bias**2).sum())
-        for tile in rows.tiles():
-            right = self._scores(tile)[0][np.arange(len(tile.codes)), tile.codes]
-            found -= float(tile.weights @ right)
-        return found
-
-    def _slope(self, rows: Scored, one: float) -> tuple[Array, Array]:
-        """Return the gradient of the loss and its curvature (of which the part by which the power is bent is left)."""
-        number, classes = rows.evidence.shape[2], len(self.bias)
-        gradient = np.zeros(number + 2 + classes)
-        curvature = np.zeros((len(gradient), len(gradient)))
-        for tile in rows.tiles():
-            logs, evidence, factor = self._scores(tile)
-            p, w = np.exp(logs), tile.weights
-            right = np.zeros_like(p)
-            right[np.arange(len(w)), tile.codes] = 1.0
-            # How z of every class moves with each exponent; with its bias, by 1.
-            move = np.empty((*p.shape, number + 2), dtype=np.float32)
-            np.multiply(tile.evidence, factor[:, None, None], out=move[:, :, :number], casting="unsafe")
-            move[:, :, number] = -tile.lengths[:, None] * evidence
-            move[:, :, number + 1] = tile.log_shares
-            flat = move.reshape(-1, number + 2)
-            weighed = (w[:, None] * p).astype(np.float32)
-            moved = flat * weighed.reshape(-1, 1)
-            mean = np.matmul(p[:, None, :].astype(np.float32), move)[:, 0]
-            gap = w[:, None] * (p - right)
-            gradient[: number + 2] += gap.astype(np.float32).ravel() @ flat
-            spread = mean * w[:, None].astype(np.float32)
-            curvature[: number + 2, : number + 2] += moved.T @ flat - spread.T @ mean
-            if not classes:
-                continue
-            gradient[number + 2 :] += gap.sum(axis=0)
-            cross = moved.reshape(move.shape).sum(axis=0).T - spread.T @ p.astype(np.float32)
-            curvature[: number + 2, number + 2 :] += cross
-            curvature[number + 2 :, : number + 2] += cross.T
-            curvature[number + 2 :, number + 2 :] += np.diag((w[:, None] * p).sum(axis=0)) - (w[:, None] * p).T @ p
+        loss += float(pull.sum() + (self.prior - 1) ** 2 + (self.bias**2).sum())
         centred = (np.eye(number) - 1 / number) * (2 / one**2)
         gradient[:number] += centred @ self.groups
         curvature[:number, :number] += centred
         gradient[number + 1] += 2 * (self.prior - 1)
         curvature[number + 1, number + 1] += 2
         gradient[number + 2 :] += 2 * self.bias
-        curvature[number + 2 :, number + 2 :] += 2 * np.eye(classes)
-        return gradient, curvature
+        curvature[number + 2 :, number + 2 :] += 2 * np.eye(len(self.bias))
+        return loss, gradient, curvature
 
 
 def _one_for_all(rows: Scored) -> float:
     """Return the best exponent if all groups had the same, among guesses."""
-    total = rows.evidence.sum(axis=2, dtype=np.float64)
+    number = rows.evidence.shape[2]
+    total = (rows.evidence.reshape(-1, number) @ np.ones(number, dtype=np.float32)).reshape(rows.log_shares.shape)
     each = np.arange(len(rows.codes))
 
-    def loss(exponent: float) -> float:
-        z = exponent * total + rows.log_shares
+    @cache
+    def loss(guess: int) -> float:
+        z = _GUESSES[guess] * total + rows.log_shares
         z -= z.max(axis=1, keepdims=True)
         return float(rows.weights @ (np.log(np.exp(z).sum(axis=1)) - z[each, rows.codes]))
 
-    return float(min(_GUESSES, key=loss))
+    # The loss is bowl-shaped: where it falls from one guess to the next, the best is beyond.
+    low, high = 0, len(_GUESSES) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if loss(middle + 1) < loss(middle) else (low, middle)
+    return float(_GUESSES[low])

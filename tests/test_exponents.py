@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import likely
 from likely import native
 from likely.exponents import Exponents, Scored
 
@@ -145,25 +146,68 @@ def scored(seed, rows=300, classes=3, groups=6):
     return Scored(x, generator.normal(0, 0.5, rows), shares, y, generator.random(rows) + 0.5)
 
 
-def test_slope_is_that_of_the_loss():
-    rows = scored(0)
-    generator = np.random.default_rng(1)
-    flat = np.concatenate([generator.random(6) * 0.1 + 0.1, [0.3, 0.9], generator.normal(0, 0.1, 3)])
-    gradient, curvature = Exponents._at(flat, 6)._slope(rows, 0.2)
-    steps = 1e-3 * np.eye(len(flat))
-    found = [
-        (Exponents._at(flat + h, 6)._loss(rows, 0.2) - Exponents._at(flat - h, 6)._loss(rows, 0.2)) / 2e-3
-        for h in steps
-    ]
-    np.testing.assert_allclose(gradient, found, rtol=2e-3, atol=2e-2)
-    others = [
-        (Exponents._at(flat + h, 6)._slope(rows, 0.2)[0] - Exponents._at(flat - h, 6)._slope(rows, 0.2)[0]) / 2e-3
-        for h in steps
-    ]
-    linear = np.delete(np.arange(len(flat)), 6)  # in all but the power of the length
-    np.testing.assert_allclose(
-        curvature[np.ix_(linear, linear)], np.array(others)[np.ix_(linear, linear)], rtol=2e-3, atol=0.2
+def by_hand(rows, flat):
+    """The loss of the rows, its gradient, and its curvature but for how the power bends z and for unlikely classes."""
+    number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
+    factor = np.exp(-flat[number] * rows.lengths)
+    said = (rows.evidence @ flat[:number]) * factor[:, None]
+    z = said + flat[number + 1] * rows.log_shares + (flat[number + 2 :] if len(flat) > number + 2 else 0.0)
+    logs = z - np.logaddexp.reduce(z, axis=1)[:, None]
+    p, right = np.exp(logs), np.eye(classes)[rows.codes]
+    kept = p * (1 - p) >= 1e-4
+    biases = np.eye(classes)[:, : len(flat) - number - 2]
+    moves = [rows.evidence * factor[:, None, None], -(rows.lengths[:, None] * said)[:, :, None]]
+    u = np.concatenate([*moves, rows.log_shares[:, :, None]], axis=2)
+    one = np.concatenate([u, np.broadcast_to(biases, (len(p), *biases.shape))], axis=2)
+    means = np.concatenate([np.einsum("ic,icb->ib", p, u), (p * kept) @ biases], axis=1)
+    apart = one - means[:, None]
+    return (
+        -float(rows.weights @ (logs * right).sum(axis=1)),
+        np.einsum("i,ic,icb->b", rows.weights, p - right, one),
+        np.einsum("i,ic,ica,icb->ab", rows.weights, p * kept, apart, apart),
     )
+
+
+@pytest.mark.parametrize("classes", [2, 3, 9])
+@pytest.mark.parametrize("biased", [True, False])
+@given(seed=st.integers(0, 10_000), rows=st.integers(1, 200), groups=st.integers(1, 40))
+def test_slope_is_the_formula(classes, biased, seed, rows, groups):
+    scores = scored(seed, rows, classes, groups)
+    generator = np.random.default_rng(seed)
+    bias = generator.normal(0, 0.1, classes if biased else 0)
+    flat = np.concatenate([generator.random(groups) * 0.1 + 0.1, [0.3, 0.9], bias])
+    loss, gradient, curvature = native.exponent_slope(*scores, (flat[:groups], 0.3, 0.9, bias))
+    expected = by_hand(scores, flat)
+    np.testing.assert_allclose(loss, expected[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-3 + 1e-5 * rows)
+    size = max(float(np.abs(expected[2]).max()), 1.0)
+    np.testing.assert_allclose(curvature, expected[2], atol=1e-5 * size)
+    np.testing.assert_array_equal(curvature, curvature.T)
+    assert np.linalg.eigvalsh(curvature).min() > -1e-4 * size
+
+
+def test_slope_does_not_depend_on_threads():
+    rows = scored(5, rows=4000, classes=5, groups=68)
+    at = (np.full(68, 0.1), 0.3, 0.9, np.zeros(5))
+    likely.set_threads(1)
+    alone = native.exponent_slope(*rows, at)
+    likely.set_threads(None)
+    for one, other in zip(alone, native.exponent_slope(*rows, at), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rows_that_do_not_fit():
+    rows = scored(0)
+    at = (np.full(6, 0.1), 0.3, 0.9, np.zeros(3))
+    for broken in [
+        rows._replace(codes=rows.codes + 1),
+        rows._replace(lengths=rows.lengths[1:]),
+        rows._replace(evidence=rows.evidence[1:]),
+    ]:
+        with pytest.raises(ValueError, match="do not fit together"):
+            native.exponent_slope(*broken, at)
+    with pytest.raises(ValueError, match="do not fit together"):
+        native.exponent_slope(*rows, (np.full(5, 0.1), 0.3, 0.9, np.zeros(3)))
 
 
 def test_fitted_is_a_minimum():

@@ -1,7 +1,9 @@
 //! The evidence of words, as Python functions.
 
 use crate::evidence::{Classes, Groups, Rows, Words, groups, out_of_fold, solve};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use crate::exponents;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -115,8 +117,38 @@ fn evidence_out_of_fold<'py>(
     Ok((features, shares.into_pyarray(py).reshape([folds.len() - 1, k])?))
 }
 
+/// The loss of some exponents (groups, power, prior, biases), its gradient and its curvature.
+#[pyfunction]
+fn exponent_slope<'py>(
+    py: Python<'py>,
+    evidence: PyReadonlyArray3<'py, f32>,
+    lengths: Given<'py, f64>,
+    log_shares: PyReadonlyArray2<'py, f64>,
+    codes: Given<'py, i64>,
+    weights: Given<'py, f64>,
+    at: (Given<'py, f64>, f64, f64, Given<'py, f64>),
+) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+    let rows = exponents::Rows {
+        evidence: evidence.as_slice()?,
+        lengths: lengths.as_slice()?,
+        log_shares: log_shares.as_slice()?,
+        codes: codes.as_slice()?,
+        weights: weights.as_slice()?,
+        classes: evidence.shape()[1],
+        groups: evidence.shape()[2],
+    };
+    let at = exponents::At { groups: at.0.as_slice()?, power: at.1, prior: at.2, bias: at.3.as_slice()? };
+    if !rows.fits() || at.groups.len() != rows.groups || ![0, rows.classes].contains(&at.bias.len()) {
+        return Err(unfit("rows"));
+    }
+    let slope = py.detach(|| exponents::slope(rows, at));
+    let size = slope.gradient.len();
+    Ok((slope.loss, slope.gradient.into_pyarray(py), slope.curvature.into_pyarray(py).reshape([size, size])?))
+}
+
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(word_evidence, m)?)?;
     m.add_function(wrap_pyfunction!(word_groups, m)?)?;
-    m.add_function(wrap_pyfunction!(evidence_out_of_fold, m)?)
+    m.add_function(wrap_pyfunction!(evidence_out_of_fold, m)?)?;
+    m.add_function(wrap_pyfunction!(exponent_slope, m)?)
 }

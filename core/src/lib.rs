@@ -5,6 +5,7 @@ mod density;
 mod evidence;
 mod evidence_bindings;
 mod expected;
+mod exponents;
 mod labels;
 mod linear;
 mod memory;
