@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likely import native
 from likely.statistics import Array, distinct
 from likely.stored import stored_value
 from likely.table import Block, Table
@@ -99,9 +100,12 @@ class PlacedColumn(NamedTuple):
 
 def string_places(texts: Any) -> NDArray[np.intp]:
     """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
-    encoded = texts.dictionary_encode()
-    keys = np.append((text_keys(encoded.dictionary.to_pylist()) >> np.uint64(1)).astype(np.intp), np.intp(-1))
-    return np.asarray(keys[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+    from likely.text.documents import buffers
+
+    keys = (native.hash_texts(buffers(texts)) >> np.uint64(1)).astype(np.intp)
+    if texts.null_count:
+        keys[texts.is_null().to_numpy(zero_copy_only=False)] = -1
+    return keys
 
 
 def text_keys(texts: Iterable[Any]) -> NDArray[np.uint64]:

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.distinct import DistinctRows
+from likely.distinct import distinct_texts
 from likely.exponents import Exponents, Scored
 from likely.families.bag import Bag, of_present, present
 from likely.families.discounted import Discounted, Evidence
 from likely.learn import deal
 from likely.statistics import Array, Assignment
-from likely.table import Table
-from likely.text import WordStatistics, collect_sized
+from likely.text import Rows, WordStatistics, collect_sized
 
 FOLDS = 10
 ENOUGH = 6_000
@@ -32,16 +31,18 @@ _WIDTH = 4 * (1 + 2 * _CUTS)
 
 
 class Dealt(NamedTuple):
-    """Texts with their classes, sizes (sums of log (count + 1)) and folds."""
+    """Texts with their classes, sizes (sums of log (count + 1)) and folds; and their counts, if these are known."""
 
     texts: Any
     assignment: Assignment
     sizes: Array
     folds: NDArray[np.int64]
+    rows: Rows | None = None
 
     def taken(self, rows: NDArray[Any]) -> "Dealt":
         """Return some of the texts."""
-        return Dealt(self.texts.take(rows), self.assignment.taken(rows), self.sizes[rows], self.folds[rows])
+        counts = None if self.rows is None else self.rows.taken(rows)
+        return Dealt(self.texts.take(rows), self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
 
 
 class Fitted(NamedTuple):
@@ -63,14 +64,17 @@ class OutOfFold:
     def of(cls, family: Bag, statistics: WordStatistics) -> "OutOfFold":
         """Group the words of all texts."""
         kept = Evidence.of(statistics)
-        told, documents, *_ = native.word_evidence(kept.arrays, kept.weight)
+        told, documents, *_ = kept.said
         return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
 
     def scored(self, dealt: Dealt) -> Scored:
         """Return what the words of texts, sorted by their folds, say without their fold; and lengths, in logarithms."""
         kept = self.evidence
         _, codes, weights = dealt.assignment
-        rows = self.family.analyzer.transform(dealt.texts, kept.words.terms)
+        if dealt.rows is None:
+            rows = self.family.analyzer.transform(dealt.texts, kept.words.terms)
+        else:
+            rows = dealt.rows.renumbered(kept.numbers)
         weighed = np.ones(len(codes)) if weights is None else weights
         learned = np.where(present(dealt.texts), weighed, 0.0)
         scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
@@ -119,14 +123,14 @@ def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, sco
 def collect_discounted(family: Bag, texts: Any, assignment: Assignment, *, seed: int = 0) -> tuple[Discounted, Any]:
     """Collect the statistics of texts, and fit exponents on some of them."""
     assignment = of_present(texts, assignment)
-    statistics, sizes = collect_sized(family.analyzer, texts, assignment)
-    there = np.flatnonzero(assignment.codes >= 0)
-    rows = Table(np.zeros((len(there), 1)), numbers=there, strings={0: texts.take(there)})
     # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
-    one = DistinctRows.of(rows, assignment.taken(there), seed)
-    some = _some(one.assignment.codes, len(assignment.classes))
-    numbers, folds = one.table.row_numbers[some], deal(one.assignment.codes[some], FOLDS)
-    sample = Dealt(one.table.strings[0].take(some), one.assignment.taken(some), sizes[numbers], folds)
+    numbers, weights = distinct_texts(texts, assignment, seed)
+    some = _some(assignment.codes[numbers], len(assignment.classes))
+    numbers, weights = numbers[some], weights[some]
+    statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
+    chosen = assignment._replace(weights=None).taken(numbers)._replace(weights=weights)
+    rows = rows.taken(np.searchsorted(np.sort(numbers), numbers))
+    sample = Dealt(texts.take(numbers), chosen, sizes[numbers], deal(chosen.codes, FOLDS), rows)
     return fit_discounted(family, statistics, sample).family, statistics
 
 

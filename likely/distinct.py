@@ -45,11 +45,7 @@ class DistinctRows(NamedTuple):
         table, assignment = _with_weight(table, assignment)
         placed = [PlacedColumn.of(table, j) for j in range(table.columns.width)]
         # Places, not values: numbers in another unit, or by their logarithm, make the same model.
-        seen = np.cumsum(np.bincount(assignment.codes, minlength=len(assignment.classes)) > 0)
-        keys = _keys([*(column.places for column in placed), seen[assignment.codes]], _seeds(seed, len(placed) + 1))
-        rows, weights = _lowest(keys, assignment.weights, len(keys))
-        order = np.lexsort((-weights, assignment.codes[rows]))
-        rows, weights = rows[order], weights[order]
+        rows, weights = _distinct([column.places for column in placed], assignment, seed)
         counts = None if (weights == 1).all() else weights
         if assignment.weights is not None:
             placed = [column._replace(places=column.places[rows]) for column in placed]
@@ -62,6 +58,28 @@ class DistinctRows(NamedTuple):
             return self
         rows = np.arange(most) * self.table.rows // most
         return self._replace(table=self.table.taken(rows), assignment=self.assignment.taken(rows))
+
+
+def distinct_texts(texts: Any, assignment: Assignment, seed: Any = 0) -> tuple[NDArray[np.intp], Array]:
+    """Return the numbers of texts that differ, as ``DistinctRows`` has them, and the weight of all that are equal.
+
+    Texts whose code is negative, or that have no weight, are left out.
+    """
+    _, codes, weights = assignment
+    there = np.flatnonzero(codes >= 0 if weights is None else (codes >= 0) & (weights > 0))
+    places = string_places(texts)
+    rows, summed = _distinct([places[there]], assignment.taken(there), seed)
+    return there[rows], summed
+
+
+def _distinct(places: list[NDArray[Any]], assignment: Assignment, seed: Any) -> tuple[NDArray[np.intp], Array]:
+    """Return the numbers of rows that differ, class by class, and the weight of all that are equal to each."""
+    _, codes, weights = assignment
+    seen = np.cumsum(np.bincount(codes, minlength=len(assignment.classes)) > 0)
+    keys = _keys([*places, seen[codes]], _seeds(seed, len(places) + 1))
+    rows, summed = _lowest(keys, weights, len(keys))
+    order = np.lexsort((-summed, codes[rows]))
+    return rows[order], summed[order]
 
 
 def in_parts(table: Table, assignment: Assignment, most: int) -> tuple[Table, Assignment]:

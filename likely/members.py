@@ -210,7 +210,7 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     from likely.text import Analyzer, collect_sized
 
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
-    statistics, sizes = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
+    statistics, sizes, _ = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
     dealt = Dealt(texts, folds.assignment, sizes, folds.places)
     settled, found = fit_discounted(family, statistics, dealt, score=True)
     return Chosen(settled, statistics, np.maximum(found, LEAST))

@@ -1,6 +1,6 @@
 //! The functions on text, as seen from Python: bindings only.
 
-use crate::text::hashing::count_hashes;
+use crate::text::hashing::{count_hashes, hashes};
 use crate::text::sinks::{Rows, count, count_known};
 use crate::text::{Alphabet, Analysis, Invalid, Kind, Known, Offsets, TextError, Texts, Vocabulary, alphabet, sparse};
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -83,10 +83,10 @@ pub fn strings<'a>(texts: &Texts<'a>) -> PyResult<Vec<&'a [u8]>> {
     (0..texts.len()).map(|i| texts.get(i)).collect::<Result<_, _>>().map_err(refused)
 }
 
-type RowArrays<'py> = (Ints<'py, i64>, Ints<'py, i32>, Ints<'py, i32>);
+pub type RowArrays<'py> = (Ints<'py, i64>, Ints<'py, i32>, Ints<'py, i32>);
 pub type TermArrays<'py> = (Ints<'py, i64>, Ints<'py, u8>);
 
-fn row_arrays(py: Python<'_>, rows: Rows) -> RowArrays<'_> {
+pub fn row_arrays(py: Python<'_>, rows: Rows) -> RowArrays<'_> {
     (PyArray1::from_vec(py, rows.starts), PyArray1::from_vec(py, rows.units), PyArray1::from_vec(py, rows.counts))
 }
 
@@ -155,6 +155,13 @@ fn count_hashed_units<'py>(
     Ok(row_arrays(py, rows))
 }
 
+/// 64 bits of a hash of every document, the same on every machine; a missing one is an empty one.
+#[pyfunction]
+fn hash_texts<'py>(py: Python<'py>, documents: TextArrays<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let documents = texts(&documents)?;
+    Ok(PyArray1::from_vec(py, py.detach(|| hashes(&documents)).map_err(refused)?))
+}
+
 /// The order that sorts terms by their code points.
 #[pyfunction]
 fn sort_terms<'py>(py: Python<'py>, terms: TextArrays<'py>) -> PyResult<Ints<'py, i32>> {
@@ -182,6 +189,7 @@ pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(count_units, m)?)?;
     m.add_function(wrap_pyfunction!(count_known_units, m)?)?;
     m.add_function(wrap_pyfunction!(count_hashed_units, m)?)?;
+    m.add_function(wrap_pyfunction!(hash_texts, m)?)?;
     m.add_function(wrap_pyfunction!(sort_terms, m)?)?;
     m.add_function(wrap_pyfunction!(renumber_columns, m)?)?;
     Ok(())

@@ -1,11 +1,12 @@
 //! Amounts and scores of the words of texts, as Python functions.
 
 use crate::evidence_bindings::unfit;
-use crate::text::amounts::{Amount, ByUnit, collect};
+use crate::text::amounts::{Amount, ByUnit, Wanted, collect};
 use crate::text::merge::{Side, merge};
 use crate::text::scores::{Count, Rule, Scores, score};
 use crate::text::{Known, Vocabulary};
-use crate::text_bindings::{Settings, Tables, TermArrays, TextArrays, analysis, refused, strings, term_arrays, texts};
+use crate::text_bindings::{RowArrays, Settings, Tables, TermArrays, TextArrays, analysis};
+use crate::text_bindings::{refused, row_arrays, strings, term_arrays, texts};
 use numpy::PyUntypedArrayMethods;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
@@ -23,7 +24,7 @@ fn amount_arrays(py: Python<'_>, by_unit: ByUnit) -> AmountArrays<'_> {
 }
 
 /// What every class has of each unit; the weight of its documents, the sum of the logarithms of their sizes, and the sizes;
-/// and the terms.
+/// the rows of documents that are kept; and the terms.
 #[pyfunction]
 fn collect_amounts<'py>(
     py: Python<'py>,
@@ -33,24 +34,23 @@ fn collect_amounts<'py>(
     codes: Given<'py, i32>,
     weights: Option<Given<'py, f64>>,
     classes: usize,
-) -> PyResult<(AmountArrays<'py>, (Floats<'py>, Floats<'py>, Floats<'py>), TermArrays<'py>)> {
+    kept: Given<'py, bool>,
+) -> PyResult<(AmountArrays<'py>, (Floats<'py>, Floats<'py>, Floats<'py>), RowArrays<'py>, TermArrays<'py>)> {
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let stops = strings(&texts(&settings.5)?)?;
-    let codes = codes.as_slice()?;
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
-    let n = documents.len();
-    if codes.len() != n || weights.is_some_and(|w| w.len() != n) || codes.iter().any(|&c| c >= classes as i32) {
+    let wanted = Wanted { codes: codes.as_slice()?, weights, classes, kept: kept.as_slice()? };
+    let sizes = [wanted.codes.len(), weights.map_or(documents.len(), <[f64]>::len), wanted.kept.len()];
+    if sizes != [documents.len(); 3] || wanted.codes.iter().any(|&c| c >= classes as i32) {
         return Err(PyValueError::new_err("codes and weights do not fit the documents"));
     }
     let grow = || Vocabulary::growing(stops.iter().copied());
-    let (amounts, of_classes, terms) = py
-        .detach(|| {
-            collect(&documents, &analysis, codes, weights, classes, grow).map(|(a, c, words)| (a, c, words.terms()))
-        })
+    let (amounts, of_classes, rows, terms) = py
+        .detach(|| collect(&documents, &analysis, wanted, grow).map(|(a, c, rows, units)| (a, c, rows, units.terms())))
         .map_err(refused)?;
     let sums = (of_classes.documents, of_classes.log_sizes, of_classes.sizes);
     let sums = (sums.0.into_pyarray(py), sums.1.into_pyarray(py), sums.2.into_pyarray(py));
-    Ok((amount_arrays(py, amounts), sums, term_arrays(py, terms)))
+    Ok((amount_arrays(py, amounts), sums, row_arrays(py, rows), term_arrays(py, terms)))
 }
 
 /// Terms; where the classes of each begin, the classes, counts, shares, documents; and the new number of each class.

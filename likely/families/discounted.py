@@ -1,7 +1,9 @@
 """Texts by the evidence of their words, each group of words discounted by an exponent of its own."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +65,7 @@ class Discounted(Bag):
         """Return the scores of every word and class."""
         assert isinstance(statistics, WordStatistics)
         kept = Evidence.of(statistics)
-        told, documents, evidence, against = native.word_evidence(kept.arrays, kept.weight)
+        told, documents, evidence, against = kept.said
         groups = native.word_groups(kept.orders, documents, told, self.edges)
         forward, backward = np.split(self.exponents, 2)
         own = groups[kept.words.words]
@@ -105,6 +107,8 @@ class Evidence:
     """Words that have something to say, and what the core takes to find out what it is."""
 
     words: WordStatistics
+    numbers: NDArray[np.int32]
+    """the place of each word of the statistics among them, −1 if it is left out"""
     orders: NDArray[np.uint8]
     scale: float
     """the size of a usual text: shares times this are amounts"""
@@ -112,11 +116,21 @@ class Evidence:
     @classmethod
     def of(cls, statistics: WordStatistics) -> "Evidence":
         """Leave out the words of too few documents."""
-        kept = statistics.of_words(statistics.in_words("documents") >= LEAST_DOCUMENTS)
-        weight = statistics.sums["weight"].sum()
-        mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
-        scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
-        return cls(kept, native.term_orders(kept.buffers), scale)
+        found = _FOUND.get(statistics)
+        if found is None:
+            chosen = statistics.in_words("documents") >= LEAST_DOCUMENTS
+            kept = statistics.of_words(chosen)
+            numbers = np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
+            weight = statistics.sums["weight"].sum()
+            mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
+            scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
+            found = _FOUND[statistics] = cls(kept, numbers, native.term_orders(kept.buffers), scale)
+        return found
+
+    @cached_property
+    def said(self) -> tuple[Array, Array, Array, Array]:
+        """How much each word tells, its documents, its evidence for each class that has it, and what others lack."""
+        return native.word_evidence(self.arrays, self.weight)
 
     @property
     def weight(self) -> Array:
@@ -128,3 +142,7 @@ class Evidence:
         """The words as the core takes them."""
         sums = self.words.sums
         return self.words.starts, self.words.codes, sums["share"] * self.scale, sums["documents"], self.orders
+
+
+# Fitting the exponents and solving for scores ask the same of the same statistics.
+_FOUND: WeakKeyDictionary[WordStatistics, Evidence] = WeakKeyDictionary()

@@ -25,6 +25,13 @@ class Rows(NamedTuple):
     units: NDArray[np.int32]
     counts: NDArray[np.int32]
 
+    def taken(self, rows: NDArray[np.int64]) -> "Rows":
+        """Return some of the documents, in their order."""
+        sizes = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], sizes)
+        return Rows(starts, self.units[places], self.counts[places])
+
     def renumbered(self, numbers: NDArray[np.int32]) -> "Rows":
         """Return the rows with other numbers of units, sorted by them, without the units whose number is negative."""
         return Rows(*native.renumber_columns(*self, numbers))
@@ -122,15 +129,18 @@ class Analyzer:
         """
         return Rows(*self._ask(native.count_known_units, as_texts(texts), buffers(as_texts(vocabulary))))
 
-    def amounts(self, texts: Any, codes: NDArray[np.int32], weights: Any, n_classes: int) -> Any:
-        """Return what every class has of each unit, sums of classes, the sizes of texts, and the terms.
+    def amounts(self, texts: Any, codes: NDArray[np.int32], weights: Any, n_classes: int, kept: Any = ()) -> Any:
+        """Return what every class has of each unit, sums of classes and the sizes of texts, some rows, and the terms.
 
-        Texts whose code is negative are left out. No matrix of documents is made on the way.
+        Texts whose code is negative are left out. No matrix of documents is made on the way, but for those whose
+        numbers are ``kept``.
         """
         documents = as_texts(texts)
         if codes.shape != (len(documents),):
             raise ValueError(f"expected a class for each of the {len(documents)} texts, got {len(codes)}")
-        return self._ask(native.collect_amounts, documents, codes, weights, n_classes)
+        wanted = np.zeros(len(documents), dtype=bool)
+        wanted[np.asarray(kept, dtype=np.int64)] = True
+        return self._ask(native.collect_amounts, documents, codes, weights, n_classes, wanted)
 
     def known(self, terms: pa.Array) -> native.KnownWords:
         """Return terms that can be looked up."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, Statistics, union
-from likely.text.analyzer import Analyzer
+from likely.text.analyzer import Analyzer, Rows
 from likely.text.documents import as_terms, buffers
 
 PAIRS = ("count", "share", "documents")
@@ -141,14 +141,22 @@ class WordStatistics(Statistics):
         return found
 
 
+class Collected(NamedTuple):
+    """Statistics of texts, the size of each, and the counts of those that were to be kept."""
+
+    statistics: WordStatistics
+    sizes: Array
+    rows: Rows
+
+
 def collect_words(analyzer: Analyzer, texts: Any, assignment: Assignment) -> WordStatistics:
     """Collect the statistics of texts whose classes are known, without a matrix of documents and words."""
-    return collect_sized(analyzer, texts, assignment)[0]
+    return collect_sized(analyzer, texts, assignment).statistics
 
 
-def collect_sized(analyzer: Analyzer, texts: Any, assignment: Assignment) -> tuple[WordStatistics, Array]:
-    """Collect the statistics of texts whose classes are known; and return the size of each text."""
+def collect_sized(analyzer: Analyzer, texts: Any, assignment: Assignment, kept: Any = ()) -> Collected:
+    """Collect the statistics of texts whose classes are known; keep the counts of the texts of these numbers."""
     classes, codes, weights = assignment
-    (starts, pairs, *sums), of_classes, terms = analyzer.amounts(texts, codes, weights, len(classes))
+    (starts, pairs, *sums), of_classes, rows, terms = analyzer.amounts(texts, codes, weights, len(classes), kept)
     named = {**dict(zip(PAIRS, sums, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
-    return WordStatistics.of(as_terms(*terms), starts, pairs, named, classes), of_classes[2]
+    return Collected(WordStatistics.of(as_terms(*terms), starts, pairs, named, classes), of_classes[2], Rows(*rows))

@@ -1,11 +1,14 @@
 //! A sink that sums what classes have of each unit: how often it came, what share of their documents it made up, and in how many
 //! of them it was. The share of a unit in a document is log(1 + count), divided by the sum of that over the document's units.
 
-use super::reader::Reader;
+use super::reader::{Pair, Reader};
+use super::sinks::Rows;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
 use super::units::{Units, read_pieces};
 use super::vocabulary::Vocabulary;
+use std::f64::consts::LN_2;
+use std::sync::LazyLock;
 
 /// Sums of fractions depend on the order of adding, so the pieces of the work follow from the texts, not from the number of
 /// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
@@ -45,31 +48,50 @@ pub struct OfClasses {
     pub sizes: Vec<f64>,
 }
 
-/// Sums the amounts of every class. Documents whose code is negative, or that have no weight, are passed over.
+/// What there is to read: the class of each document, the weight, and which documents' counts are wanted.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    pub codes: &'a [i32],
+    pub weights: Option<&'a [f64]>,
+    pub classes: usize,
+    pub kept: &'a [bool],
+}
+
+impl Wanted<'_> {
+    fn weight(&self, document: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[document])
+    }
+}
+
+/// Sums the amounts of every class. Documents whose code is negative, or that have no weight, are passed over. Documents
+/// that are kept come as rows, in their order.
 pub fn collect(
     texts: &Texts,
     analysis: &Analysis,
-    codes: &[i32],
-    weights: Option<&[f64]>,
-    classes: usize,
+    wanted: Wanted,
     vocabulary: impl Fn() -> Vocabulary + Sync + Send,
-) -> Result<(ByUnit, OfClasses, Units), TextError> {
-    let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
-    let mut order: Vec<usize> = (0..texts.len()).filter(|&i| codes[i] >= 0 && weight(i) > 0.0).collect();
+) -> Result<(ByUnit, OfClasses, Rows, Units), TextError> {
+    let Wanted { codes, classes, .. } = wanted;
+    let mut order: Vec<usize> = (0..texts.len()).filter(|&i| codes[i] >= 0 && wanted.weight(i) > 0.0).collect();
     // Class by class, one sum for each unit is enough at any time.
     order.sort_by_key(|&i| codes[i]);
     let size = texts.size();
     let runs = texts.cut(order.len(), |i| order[i], (size / PIECE).clamp(1, MOST_PIECES));
-    let read = |reader: &mut Reader<_>, sums: &mut Sums, i: usize| {
-        piece(texts, reader, sums, &order[runs[i].clone()], codes, weight)
-    };
+    let read =
+        |reader: &mut Reader<_>, sums: &mut Sums, i: usize| piece(texts, reader, sums, &order[runs[i].clone()], wanted);
     let (pieces, units) = read_pieces(runs.len(), size, analysis, vocabulary, read)?;
     let mut of_classes =
         OfClasses { documents: vec![0.0; classes], log_sizes: vec![0.0; classes], sizes: vec![0.0; texts.len()] };
     let mut parts = Vec::new();
+    let mut kept = Vec::new();
     for (mut piece, run) in pieces.into_iter().zip(runs) {
         let mut documents = order[run].iter();
-        for mut part in std::mem::take(&mut piece.read) {
+        let (own, rows) = std::mem::take(&mut piece.read);
+        for (document, mut pairs) in rows {
+            pairs.iter_mut().for_each(|pair| pair.0 = piece.number(pair.0));
+            kept.push((document, pairs));
+        }
+        for mut part in own {
             part.units.iter_mut().for_each(|unit| *unit = piece.number(*unit));
             of_classes.documents[part.class] += part.documents;
             of_classes.log_sizes[part.class] += part.log_size;
@@ -77,7 +99,10 @@ pub fn collect(
             parts.push(part);
         }
     }
-    Ok((by_unit(&parts, units.len()), of_classes, units))
+    kept.sort_by_key(|row| row.0);
+    let mut rows = Rows { starts: vec![0], ..Rows::default() };
+    kept.iter().for_each(|(_, pairs)| rows.push(pairs));
+    Ok((by_unit(&parts, units.len()), of_classes, rows, units))
 }
 
 /// What a run of documents has of one class.
@@ -95,15 +120,17 @@ fn piece(
     reader: &mut Reader<Vocabulary>,
     sums: &mut Sums,
     order: &[usize],
-    codes: &[i32],
-    weight: impl Fn(usize) -> f64,
-) -> Result<Vec<Part>, TextError> {
-    let (mut parts, mut logs) = (Vec::new(), Vec::new());
-    for same in order.chunk_by(|&a, &b| codes[a] == codes[b]) {
+    wanted: Wanted,
+) -> Result<(Vec<Part>, Vec<(usize, Vec<Pair>)>), TextError> {
+    let (mut parts, mut kept, mut logs) = (Vec::new(), Vec::new(), Vec::new());
+    for same in order.chunk_by(|&a, &b| wanted.codes[a] == wanted.codes[b]) {
         let (mut documents, mut log_size, mut sizes) = (0.0, 0.0, Vec::with_capacity(same.len()));
         for &document in same {
-            let weight = weight(document);
+            let weight = wanted.weight(document);
             let pairs = reader.read(document, texts.get(document)?)?;
+            if wanted.kept[document] {
+                kept.push((document, pairs.to_vec()));
+            }
             logs.clear();
             logs.extend(pairs.iter().map(|&(_, count)| log_count(count)));
             let size: f64 = logs.iter().sum();
@@ -118,16 +145,16 @@ fn piece(
             }
         }
         let (units, amounts) = sums.taken();
-        parts.push(Part { class: codes[same[0]] as usize, units, amounts, documents, log_size, sizes });
+        parts.push(Part { class: wanted.codes[same[0]] as usize, units, amounts, documents, log_size, sizes });
     }
-    Ok(parts)
+    Ok((parts, kept))
 }
 
 /// log(1 + count).
 #[inline]
 pub fn log_count(count: u32) -> f64 {
-    const ONE: f64 = std::f64::consts::LN_2;
-    if count == 1 { ONE } else { f64::from(count).ln_1p() }
+    static LOGS: LazyLock<[f64; 64]> = LazyLock::new(|| std::array::from_fn(|count| (count as f64).ln_1p()));
+    if count == 1 { LN_2 } else { LOGS.get(count as usize).copied().unwrap_or_else(|| f64::from(count).ln_1p()) }
 }
 
 /// Sums of one class: by unit, and which units there are.
@@ -208,8 +235,12 @@ mod tests {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 1, alphabet };
         let grow = || Vocabulary::growing(std::iter::empty());
-        let (amounts, classes, words) = collect(&texts, &analysis, codes, weights, 2, grow).unwrap();
-        let (offsets, bytes) = words.terms();
+        let kept = vec![true; documents.len()];
+        let wanted = Wanted { codes, weights, classes: 2, kept: &kept };
+        let (amounts, classes, rows, units) = collect(&texts, &analysis, wanted, grow).unwrap();
+        let counted = codes.iter().enumerate().filter(|(i, code)| **code >= 0 && wanted.weight(*i) > 0.0);
+        assert_eq!(rows.starts.len(), 1 + counted.count());
+        let (offsets, bytes) = units.terms();
         let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
         (amounts, classes, offsets.windows(2).map(text).collect())
     }

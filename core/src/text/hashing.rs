@@ -1,4 +1,4 @@
-//! Counts whose columns are hashes of the units: no vocabulary is needed, and none is held.
+//! Hashes of documents, and counts whose columns are hashes of the units: no vocabulary is needed, and none is held.
 
 use super::reader::Pair;
 use super::sinks::{Rows, append, runs};
@@ -7,6 +7,7 @@ use super::texts::{TextError, Texts};
 use crate::threads;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// MurmurHash3 of 32 bits, with seed 0.
 pub fn murmur3(bytes: &[u8]) -> u32 {
@@ -20,6 +21,11 @@ pub fn murmur3(bytes: &[u8]) -> u32 {
     hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
     hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
     hash ^ hash >> 16
+}
+
+/// 64 bits of a hash of every document: XXH3.
+pub fn hashes(texts: &Texts) -> Result<Vec<u64>, TextError> {
+    (0..texts.len()).map(|document| texts.get(document).map(xxh3_64)).collect()
 }
 
 /// The column of a unit, and whether its sign is turned: that of the hash as a signed number.
