@@ -20,7 +20,7 @@ from likely.statistics import Array
 
 # Cells of evidence that are looked at together.
 _TILE = 1 << 22
-_STEPS, _GAIN = 30, 1e-5
+_STEPS, _GAIN = 30, 1e-6
 _POWERS = (-0.5, 1.5)
 _MOST_BIASED = 500
 _FIRST_POWER = 0.5

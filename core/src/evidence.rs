@@ -304,36 +304,39 @@ fn without_fold(
         starts.push(left.len());
     }
     let evidence = Evidence::given(&others);
-    let against: Vec<f32> = others.against().iter().map(|&a| a as f32).collect();
-    let mut said: Vec<(usize, f32)> = Vec::with_capacity(left.len());
+    let against = others.against();
+    let mut said: Vec<(usize, f64)> = Vec::with_capacity(left.len());
     let mut place = Vec::with_capacity(touched.len());
     for (own, &word) in touched.iter().enumerate() {
         let has = &left[starts[own]..starts[own + 1]];
         let (told, documents) = evidence.told(has);
         place.push(by.group(words.orders[word], documents, told));
-        said.extend(has.iter().map(|h| (h.class, evidence.of(h, has.len()) as f32)));
+        said.extend(has.iter().map(|h| (h.class, evidence.of(h, has.len()))));
     }
-    let mut sums = vec![0.0_f32; groups];
+    // Summed with more digits than are kept, so that the order of the words does not show.
+    let (mut sums, mut all) = (vec![0.0; groups], vec![0.0; k * 2 * groups]);
     for (row, out) in fold.zip(out.chunks_mut(k * 2 * groups)) {
         sums.fill(0.0);
+        all.fill(0.0);
         for (word, count) in rows.pairs(row) {
             let own = local[word] as usize;
             let (first, last) = (starts[own], starts[own + 1]);
             if first == last {
                 continue; // a word that no other fold has says nothing
             }
-            let group = place[own];
+            let (group, count) = (place[own], f64::from(count));
             sums[group] += count;
             for &(class, evidence) in &said[first..last] {
                 let at = class * 2 * groups + group;
-                out[at + if evidence > 0.0 { 0 } else { groups }] += count * evidence;
-                out[at + groups] -= count * against[class];
+                all[at + if evidence > 0.0 { 0 } else { groups }] += count * evidence;
+                all[at + groups] -= count * against[class];
             }
         }
         for (class, &against) in against.iter().enumerate() {
-            let out = &mut out[class * 2 * groups + groups..(class + 1) * 2 * groups];
-            out.iter_mut().zip(&sums).for_each(|(o, s)| *o += s * against);
+            let own = &mut all[class * 2 * groups + groups..(class + 1) * 2 * groups];
+            own.iter_mut().zip(&sums).for_each(|(o, s)| *o += s * against);
         }
+        out.iter_mut().zip(&all).for_each(|(o, &a)| *o = a as f32);
     }
     others.shares()
 }
