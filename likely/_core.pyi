@@ -138,7 +138,13 @@ _Amounts = tuple[_Offsets, _Ints, _Floats, _Floats, _Floats]
 _NumberedAmounts = tuple[_Texts, _Offsets, _Ints, _Floats, _Floats, _Floats, _Ints]
 
 def collect_amounts(
-    documents: _Texts, settings: _Settings, tables: _Tables, codes: _Codes, weights: _Floats | None, classes: int
+    documents: _Texts,
+    settings: _Settings,
+    tables: _Tables,
+    codes: _Codes,
+    weights: _Floats | None,
+    classes: int,
+    measure: tuple[bool, str],
 ) -> tuple[_Amounts, tuple[_Floats, _Floats, _Floats], _Terms]: ...
 def merge_amounts(one: _NumberedAmounts, two: _NumberedAmounts, factor: float) -> tuple[_Amounts, _Offsets] | None: ...
 def term_orders(terms: _Texts) -> _Bytes: ...
@@ -151,6 +157,7 @@ def score_texts(
     base: _Floats,
     groups: _Bytes,
     differences: tuple[_Offsets, _Ints, _Floats],
-    rule: tuple[str, float, float],
+    weights: _Floats | None,
+    rule: tuple[str, float, float, float],
     out: _Floats,
 ) -> None: ...

@@ -2,7 +2,7 @@
 
 use crate::evidence_bindings::unfit;
 use crate::text::Vocabulary;
-use crate::text::amounts::{Amount, ByUnit, collect};
+use crate::text::amounts::{Amount, ByUnit, Measure, Size, collect};
 use crate::text::merge::{Side, merge};
 use crate::text::scores::{Count, Rule, Scores, score};
 use crate::text_bindings::{Settings, Tables, TermArrays, TextArrays, analysis, refused, strings, term_arrays, texts};
@@ -33,6 +33,7 @@ fn collect_amounts<'py>(
     codes: Given<'py, i32>,
     weights: Option<Given<'py, f64>>,
     classes: usize,
+    measure: (bool, String),
 ) -> PyResult<(AmountArrays<'py>, (Floats<'py>, Floats<'py>, Floats<'py>), TermArrays<'py>)> {
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let stops = strings(&texts(&settings.5)?)?;
@@ -42,10 +43,18 @@ fn collect_amounts<'py>(
     if codes.len() != n || weights.is_some_and(|w| w.len() != n) || codes.iter().any(|&c| c >= classes as i32) {
         return Err(PyValueError::new_err("codes and weights do not fit the documents"));
     }
+    let size = match measure.1.as_str() {
+        "sum" => Size::Sum,
+        "norm" => Size::Norm,
+        "one" => Size::One,
+        other => return Err(PyValueError::new_err(format!("no size {other:?} of texts"))),
+    };
+    let measure = Measure { log: measure.0, size };
     let grow = || Vocabulary::growing(stops.iter().copied());
     let (amounts, of_classes, terms) = py
         .detach(|| {
-            collect(&documents, &analysis, codes, weights, classes, grow).map(|(a, c, words)| (a, c, words.terms()))
+            collect(&documents, &analysis, codes, weights, classes, measure, grow)
+                .map(|(a, c, words)| (a, c, words.terms()))
         })
         .map_err(refused)?;
     let sums = (of_classes.documents, of_classes.log_sizes, of_classes.sizes);
@@ -126,17 +135,20 @@ fn score_texts<'py>(
     base: PyReadonlyArray2<'py, f64>,
     groups: Given<'py, u8>,
     differences: (Given<'py, i64>, Given<'py, i32>, Given<'py, f64>),
-    rule: (String, f64, f64),
+    weights: Option<Given<'py, f64>>,
+    rule: (String, f64, f64, f64),
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let (number, orders) = (base.shape()[1], orders.as_slice()?);
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?.unwrap_or_default();
     let scores = Scores {
         base: base.as_slice()?,
         groups: groups.as_slice()?,
         starts: differences.0.as_slice()?,
         classes: differences.1.as_slice()?,
         differences: differences.2.as_slice()?,
+        weights,
         number,
     };
     let count = match rule.0.as_str() {
@@ -150,7 +162,7 @@ fn score_texts<'py>(
         return Err(unfit("words"));
     }
     let (out, words) = (out.as_slice_mut()?, &known.words);
-    let rule = Rule { count, power: rule.1, usual: rule.2 };
+    let rule = Rule { count, power: rule.1, usual: rule.2, norm: rule.3 };
     py.detach(|| score(&documents, &analysis, words, orders, &scores, rule, out)).map_err(refused)
 }
 

@@ -1,7 +1,7 @@
 //! A sink that sums what classes have of each unit: how often it came, what share of their documents it made up, and in how many
-//! of them it was. The share of a unit in a document is log(1 + count), divided by the sum of that over the document's units.
+//! of them it was. What the share of a unit in a document is, a [`Measure`] says.
 
-use super::reader::Reader;
+use super::reader::{Pair, Reader};
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
 use super::vocabulary::Vocabulary;
@@ -11,6 +11,45 @@ use crate::threads;
 /// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
 const PIECE: usize = 1 << 21;
 const MOST_PIECES: usize = 16;
+
+/// The share of a unit in a document: its count, or log(1 + count), divided by the size of the document.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measure {
+    pub log: bool,
+    pub size: Size,
+}
+
+/// What the size of a document is, given what its units have before they are divided by it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Size {
+    Sum,
+    /// The root of the sum of squares.
+    Norm,
+    /// All documents are of size 1.
+    One,
+}
+
+impl Measure {
+    /// Writes what the units of a document have, not yet divided, and returns its size.
+    fn take(self, pairs: &[Pair], taken: &mut Vec<f64>) -> f64 {
+        taken.clear();
+        if self.log {
+            taken.extend(pairs.iter().map(|&(_, count)| log_count(count)));
+        } else {
+            taken.extend(pairs.iter().map(|&(_, count)| f64::from(count)));
+        }
+        match self.size {
+            Size::Sum => taken.iter().sum(),
+            Size::Norm => norm(taken.iter().copied()),
+            Size::One => f64::from(u8::from(!pairs.is_empty())),
+        }
+    }
+}
+
+/// The root of the sum of squares.
+pub fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.map(|x| x * x).sum::<f64>().sqrt()
+}
 
 /// What one class has of one unit; three numbers that add up.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
@@ -52,6 +91,7 @@ pub fn collect(
     codes: &[i32],
     weights: Option<&[f64]>,
     classes: usize,
+    measure: Measure,
     vocabulary: impl Fn() -> Vocabulary + Sync,
 ) -> Result<(ByUnit, OfClasses, Vocabulary), TextError> {
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
@@ -61,7 +101,7 @@ pub fn collect(
     let size = texts.size();
     let runs = texts.cut(order.len(), |i| order[i], (size / PIECE).clamp(1, MOST_PIECES));
     let pieces = threads::map(runs.len(), size, |i| {
-        piece(texts, Reader::new(*analysis, vocabulary()), &order[runs[i].clone()], codes, weight)
+        piece(texts, Reader::new(*analysis, vocabulary()), &order[runs[i].clone()], codes, weight, measure)
     });
     let mut of_classes =
         OfClasses { documents: vec![0.0; classes], log_sizes: vec![0.0; classes], sizes: vec![0.0; texts.len()] };
@@ -104,23 +144,22 @@ fn piece(
     order: &[usize],
     codes: &[i32],
     weight: impl Fn(usize) -> f64,
+    measure: Measure,
 ) -> Result<(Vec<Part>, Vocabulary), TextError> {
-    let (mut parts, mut sums, mut logs) = (Vec::new(), Sums::default(), Vec::new());
+    let (mut parts, mut sums, mut taken) = (Vec::new(), Sums::default(), Vec::new());
     for same in order.chunk_by(|&a, &b| codes[a] == codes[b]) {
         let (mut documents, mut log_size, mut sizes) = (0.0, 0.0, Vec::with_capacity(same.len()));
         for &document in same {
             let weight = weight(document);
             let pairs = reader.read(document, texts.get(document)?)?;
-            logs.clear();
-            logs.extend(pairs.iter().map(|&(_, count)| log_count(count)));
-            let size: f64 = logs.iter().sum();
+            let size = measure.take(pairs, &mut taken);
             documents += weight;
             sizes.push(size);
             if size > 0.0 {
                 log_size += weight * size.ln();
             }
-            for (&(unit, count), log) in pairs.iter().zip(&logs) {
-                let amount = Amount { count: f64::from(count), share: log / size, documents: 1.0 };
+            for (&(unit, count), amount) in pairs.iter().zip(&taken) {
+                let amount = Amount { count: f64::from(count), share: amount / size, documents: 1.0 };
                 sums.add(unit, amount, weight);
             }
         }
@@ -204,7 +243,18 @@ mod tests {
     use super::super::{Alphabet, Invalid, Kind, Offsets};
     use super::*;
 
+    const SHARES: Measure = Measure { log: true, size: Size::Sum };
+
     fn collected(documents: &[&str], codes: &[i32], weights: Option<&[f64]>) -> (ByUnit, OfClasses, Vec<String>) {
+        measured(documents, codes, weights, SHARES)
+    }
+
+    fn measured(
+        documents: &[&str],
+        codes: &[i32],
+        weights: Option<&[f64]>,
+        measure: Measure,
+    ) -> (ByUnit, OfClasses, Vec<String>) {
         let bytes = documents.concat().into_bytes();
         let ends = documents.iter().scan(0, |end, text| {
             *end += text.len() as i64;
@@ -215,7 +265,7 @@ mod tests {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 1, alphabet };
         let grow = || Vocabulary::growing(std::iter::empty());
-        let (amounts, classes, words) = collect(&texts, &analysis, codes, weights, 2, grow).unwrap();
+        let (amounts, classes, words) = collect(&texts, &analysis, codes, weights, 2, measure, grow).unwrap();
         let (offsets, bytes) = words.terms();
         let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
         (amounts, classes, offsets.windows(2).map(text).collect())
@@ -236,6 +286,18 @@ mod tests {
         assert!((classes.log_sizes[0] - size.ln()).abs() < 1e-15);
         assert!((classes.log_sizes[1] - 2.0 * 2_f64.ln().ln()).abs() < 1e-15);
         assert_eq!(classes.sizes[1..], [2_f64.ln(), 2_f64.ln(), 0.0, 0.0]);
+    }
+
+    #[test]
+    fn shares_by_other_measures() {
+        let shares = |log, size| {
+            let (found, classes, _) = measured(&["a b a a", ""], &[0, 0], None, Measure { log, size });
+            assert_eq!(classes.sizes[1], 0.0);
+            [found.amounts[0].share, found.amounts[1].share]
+        };
+        assert_eq!(shares(true, Size::One), [4_f64.ln(), 2_f64.ln()]);
+        assert_eq!(shares(false, Size::Norm), [3.0 / 10_f64.sqrt(), 1.0 / 10_f64.sqrt()]);
+        assert_eq!(shares(false, Size::Sum), [0.75, 0.25]);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl<'a, L: Lexicon> Reader<'a, L> {
     /// The pairs of a document, in the order of first appearance. `document` is its number, for errors.
     pub fn read(&mut self, document: usize, text: &[u8]) -> Result<&[Pair], TextError> {
         let Self { vocabulary, analysis, tally, folded, padded, window, words, grams, pairs } = self;
-        analysis.alphabet.fold(document, text, folded)?;
+        analysis.fold(document, text, folded)?;
         if analysis.kind.is_words() {
             folded.extend_from_slice(b"        "); // no words, and the last one is named as fast as any
             find_words(vocabulary, analysis, folded, words);
