@@ -154,6 +154,7 @@ def collect_amounts(
     weights: _Floats | None,
     classes: int,
     kept: NDArray[np.bool_],
+    measure: tuple[bool, str],
 ) -> tuple[_Amounts, tuple[_Floats, _Floats, _Floats], _Rows, _Terms]: ...
 def merge_amounts(one: _NumberedAmounts, two: _NumberedAmounts, factor: float) -> tuple[_Amounts, _Offsets] | None: ...
 def term_orders(terms: _Texts) -> _Bytes: ...
@@ -166,6 +167,7 @@ def score_texts(
     base: _Floats,
     groups: _Bytes,
     differences: tuple[_Offsets, _Ints, _Floats],
-    rule: tuple[str, float, float],
+    weights: _Floats | None,
+    rule: tuple[str, float, float, float],
     out: _Floats,
 ) -> None: ...

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from likely import native
 from likely.distinct import distinct_texts
 from likely.exponents import Exponents, Scored
-from likely.families.bag import Bag, of_present, present
+from likely.families.bag import Bag
+from likely.families.bag_density import of_present, present
 from likely.families.discounted import Discounted, Evidence
 from likely.learn import deal
 from likely.statistics import Array, Assignment
@@ -63,7 +64,7 @@ class OutOfFold:
     @classmethod
     def of(cls, family: Bag, statistics: WordStatistics) -> "OutOfFold":
         """Group the words of all texts."""
-        kept = Evidence.of(statistics)
+        kept = Evidence.of(statistics, family.kept)
         told, documents, *_ = kept.said
         return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
 
@@ -101,6 +102,7 @@ def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, sco
     found, usual = words.fitted(dealt.taken(order[::every]))
     settled = Discounted(
         family.analyzer,
+        kept=family.kept,
         exponents=found.groups,
         power=found.power,
         usual=float(np.exp(usual)),

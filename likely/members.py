@@ -206,7 +206,8 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
 def choose_words(encoded: Table, folds: Folds) -> Chosen:
     """Fit the exponents of discounted words, and score them out of fold."""
     from likely.discounting import Dealt, fit_discounted
-    from likely.families.bag import Bag, of_present
+    from likely.families.bag import Bag
+    from likely.families.bag_density import of_present
     from likely.text import Analyzer, collect_sized
 
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]

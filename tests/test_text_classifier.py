@@ -14,7 +14,8 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
 from likely.discounting import _some
-from likely.families.bag import Bag, _strength
+from likely.families.bag import Bag
+from likely.families.pseudo_counts import strength
 from likely.statistics import Assignment
 from likely.text import Analyzer, WordStatistics, collect_words
 
@@ -219,7 +220,7 @@ def test_strength_of_a_background_is_the_best():
     def left_out(mu):
         return (n * np.log((n - 1 + mu * p) / (totals - 1 + mu))).sum()
 
-    best = _strength(words, shares)
+    best = strength(words, shares)
     assert best < 1e6
     assert left_out(best) >= max(left_out(best * 1.01), left_out(best / 1.01))
 

@@ -99,7 +99,9 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let log_sum = scores.iter().map(|z| (z - highest).exp()).sum::<f64>().ln() + highest;
         out.loss += weight * (log_sum - scores[right]);
-        scores.iter_mut().for_each(|z| *z = (*z - log_sum).exp());
+        for z in &mut scores {
+            *z = (*z - log_sum).exp();
+        }
         let p = &scores;
         total.fill(0.0);
         mean.fill(0.0);
@@ -218,9 +220,9 @@ impl Products {
                         }
                     }
                 }
-                for i in 0..TALL {
+                for (i, row) in tile.iter().enumerate() {
                     let sums = &mut self.sums[(a + i) * n + b..(a + i) * n + b + WIDE];
-                    sums.iter_mut().zip(tile[i]).for_each(|(sum, more)| *sum += f64::from(more));
+                    sums.iter_mut().zip(row).for_each(|(sum, more)| *sum += f64::from(*more));
                 }
             }
         }

@@ -59,6 +59,7 @@ pub fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult
         "words and punctuation" => Kind::WordsAndPunctuation,
         "characters" => Kind::Characters,
         "characters in words" => Kind::CharactersInWords,
+        "tokens" => Kind::Tokens,
         _ => return Err(PyValueError::new_err(format!("no units {kind:?}"))),
     };
     let invalid = match invalid.as_str() {

@@ -1,7 +1,7 @@
 //! Amounts and scores of the words of texts, as Python functions.
 
 use crate::evidence_bindings::unfit;
-use crate::text::amounts::{Amount, ByUnit, Wanted, collect};
+use crate::text::amounts::{Amount, ByUnit, Measure, Size, Wanted, collect};
 use crate::text::merge::{Side, merge};
 use crate::text::scores::{Count, Rule, Scores, score};
 use crate::text::{Known, Vocabulary};
@@ -35,11 +35,19 @@ fn collect_amounts<'py>(
     weights: Option<Given<'py, f64>>,
     classes: usize,
     kept: Given<'py, bool>,
+    measure: (bool, String),
 ) -> PyResult<(AmountArrays<'py>, (Floats<'py>, Floats<'py>, Floats<'py>), RowArrays<'py>, TermArrays<'py>)> {
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let stops = strings(&texts(&settings.5)?)?;
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
-    let wanted = Wanted { codes: codes.as_slice()?, weights, classes, kept: kept.as_slice()? };
+    let size = match measure.1.as_str() {
+        "sum" => Size::Sum,
+        "norm" => Size::Norm,
+        "one" => Size::One,
+        other => return Err(PyValueError::new_err(format!("no size {other:?} of texts"))),
+    };
+    let measure = Measure { log: measure.0, size };
+    let wanted = Wanted { codes: codes.as_slice()?, weights, classes, kept: kept.as_slice()?, measure };
     let sizes = [wanted.codes.len(), weights.map_or(documents.len(), <[f64]>::len), wanted.kept.len()];
     if sizes != [documents.len(); 3] || wanted.codes.iter().any(|&c| c >= classes as i32) {
         return Err(PyValueError::new_err("codes and weights do not fit the documents"));
@@ -122,17 +130,20 @@ fn score_texts<'py>(
     base: PyReadonlyArray2<'py, f64>,
     groups: Given<'py, u8>,
     differences: (Given<'py, i64>, Given<'py, i32>, Given<'py, f64>),
-    rule: (String, f64, f64),
+    weights: Option<Given<'py, f64>>,
+    rule: (String, f64, f64, f64),
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let (number, orders) = (base.shape()[1], orders.as_slice()?);
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?.unwrap_or_default();
     let scores = Scores {
         base: base.as_slice()?,
         groups: groups.as_slice()?,
         starts: differences.0.as_slice()?,
         classes: differences.1.as_slice()?,
         differences: differences.2.as_slice()?,
+        weights,
         number,
     };
     let count = match rule.0.as_str() {
@@ -146,7 +157,7 @@ fn score_texts<'py>(
         return Err(unfit("words"));
     }
     let (out, words) = (out.as_slice_mut()?, &known.0);
-    let rule = Rule { count, power: rule.1, usual: rule.2 };
+    let rule = Rule { count, power: rule.1, usual: rule.2, norm: rule.3 };
     py.detach(|| score(&documents, &analysis, words, orders, &scores, rule, out)).map_err(refused)
 }
 

@@ -1,6 +1,7 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,13 @@ from likely.estimators.knowledge import Knowledge, scaling
 from likely.estimators.questions import random_generator
 from likely.estimators.worded import WordExplanation, added_up
 from likely.families import subtract_logs
-from likely.families.bag import Bag, BagDensity
+from likely.families.bag import Bag
+from likely.families.bag_density import BagDensity
+from likely.families.counting import Counting
 from likely.joint import Joint, Part
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.table import Block, Table
-from likely.text import Analyzer, WordStatistics, as_texts
+from likely.text import Analyzer, Kept, WordStatistics, as_texts
 
 
 class TextClassifier(GenerativeClassifier):
@@ -39,12 +42,31 @@ class TextClassifier(GenerativeClassifier):
         "unicode": letters lose their accents; "ascii": and what is still not ASCII is left out
     stop_words
         words that are left out
+    tokenizer
+        in the place of ``unit``, a function from a text to a list of its words, such as ``str.split``; slower. It gets
+        the text in lower case and without accents, as far as these were asked for; n-grams are made, and stop words and
+        empty ones left out, of what it returns. A model with a function can be pickled, but not saved.
+    min_df, max_df
+        in how many texts a word must be at least, and may be at most, to say something: a whole number of texts, or a
+        share of them, from 0.0 to 1.0. By default at least 2, and 1 without exponents.
+    max_features
+        how many words say something at most: those that come most often
     calibrate
         fit exponents; otherwise the words of a text count as they come
     event, smoothing
         without exponents, and for ``sample`` and ``log_density``: "multinomial", "complement" or "bernoulli", and the
-        count that every word is imagined to have: a number, a dict from words to numbers, or a background,
-        "collection" or "kneser-ney", whose strength is found by leaving each word out
+        count that every word is imagined to have: a number, a dict from words to numbers, a dict from classes to such
+        dicts, or a background, "collection" or "kneser-ney", whose strength is found by leaving each word out; what a
+        dict lacks has 0
+    counts
+        without exponents: "plain", or "log", by which a word that comes x times counts log(1 + x)
+    normalize
+        without exponents: whether all texts count as if they were of one length, the root of the sum of the squares of
+        their counts. That length is such that all texts learned have together as many counts as they have words, so
+        ``smoothing`` weighs as much as it does otherwise.
+    idf
+        without exponents: whether the counts of a word, after that, are multiplied with log((1 + N) / (1 + n)) + 1 if n
+        of the N texts learned have it
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     random_state
@@ -74,9 +96,16 @@ class TextClassifier(GenerativeClassifier):
         lowercase: bool = True,
         accents: str | None = None,
         stop_words: Any = (),
+        tokenizer: Any = None,
+        min_df: int | float | None = None,
+        max_df: int | float = 1.0,
+        max_features: int | None = None,
         calibrate: bool = True,
         event: str = "multinomial",
         smoothing: Any = 1.0,
+        counts: str = "plain",
+        normalize: bool = False,
+        idf: bool = False,
         priors: Any = None,
         random_state: int = 0,
     ):
@@ -85,9 +114,16 @@ class TextClassifier(GenerativeClassifier):
         self.lowercase = lowercase
         self.accents = accents
         self.stop_words = stop_words
+        self.tokenizer = tokenizer
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
         self.calibrate = calibrate
         self.event = event
         self.smoothing = smoothing
+        self.counts = counts
+        self.normalize = normalize
+        self.idf = idf
         self.priors = priors
         self.random_state = random_state
 
@@ -126,8 +162,16 @@ class TextClassifier(GenerativeClassifier):
             self.lowercase,
             self.accents,  # type: ignore[arg-type]
             frozenset(stop_words),
+            tokenizer=self.tokenizer,
         )
-        return Bag(analyzer, self.event, self.smoothing)  # type: ignore[arg-type]
+        counting = Counting(self.counts, self.normalize, self.idf)  # type: ignore[arg-type]
+        if self.calibrate and not counting.as_they_come:
+            raise ValueError(
+                "expected counts='plain' without normalize and idf, as exponents are fitted to how words come, got "
+                f"{counting}: use calibrate=False"
+            )
+        kept = Kept(self.min_df, self.max_df, self.max_features)
+        return Bag(analyzer, self.event, self.smoothing, counting, kept)  # type: ignore[arg-type]
 
     def _remember(self) -> None:
         self._bag()  # which says what parameters of a file do not fit
@@ -168,10 +212,13 @@ class TextClassifier(GenerativeClassifier):
 
     @property
     def textbook_(self) -> Joint:
-        """The joint distribution of the textbook, in which words are independent: what texts are drawn from."""
+        """The joint distribution of the textbook, in which words are independent: what texts are drawn from.
+
+        Words count as they come in it, whatever ``counts``, ``normalize`` and ``idf`` make of them for classes.
+        """
         known = self._known()
         if "textbook" not in known.derived:
-            parts = (Part(self._bag(), None),)
+            parts = (Part(replace(self._bag(), counting=Counting()), None),)
             known.derived["textbook"] = Joint.solve(known.statistics, parts, known.columns, known.given_weights)
         return known.derived["textbook"]  # type: ignore[no-any-return]
 
@@ -222,7 +269,7 @@ class TextClassifier(GenerativeClassifier):
 
     def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
         """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
-        words, c = self._words, self._place(label)
+        words, c = self._bag().kept.of(self._words), self._place(label)
         counts, of_all = np.zeros(len(words.terms)), words.in_words("count")
         own = words.codes == c
         counts[words.words[own]] = words.sums["count"][own]

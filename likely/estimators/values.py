@@ -23,6 +23,8 @@ _OF_TEXT = {
     "bag of words": ("likely.families.bag", "Bag"),
     "discounted words": ("likely.families.discounted", "Discounted"),
     "analyzer": ("likely.text", "Analyzer"),
+    "counting": ("likely.families.counting", "Counting"),
+    "kept words": ("likely.text", "Kept"),
 }
 
 RECORDS: dict[str, type[Any]] = {

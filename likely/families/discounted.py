@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families.bag import Bag, BagDensity
+from likely.families.bag import Bag
+from likely.families.bag_density import BagDensity
 from likely.statistics import Array, Labels, Statistics, class_shares, distinct
-from likely.text import WordStatistics
+from likely.text import Kept, WordStatistics
 
 # No text has more words than e to this power; what a broken file says otherwise must not become infinite.
 _LARGEST_LOG = 50.0
-LEAST_DOCUMENTS = 2.0
-"""Words of fewer documents say nothing."""
+LEAST_DOCUMENTS = 2
+"""Words of fewer documents say nothing, unless ``min_df`` says otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +59,15 @@ class Discounted(Bag):
         groups = 2 * (1 + 2 * (len(edges[0]) + 1))
         labels = self.labels
         fits = isinstance(labels, np.ndarray) and labels.ndim == 1 and np.array_equal(distinct(labels), labels)
+        if not self.counting.as_they_come:
+            raise ValueError(f"expected plain counts of discounted words, got {self.counting}")
         if len(self.exponents) != 2 * groups or not fits or len(self.bias) != len(labels):
             raise ValueError("expected an exponent for each group of words and a bias for each class, got others")
 
     def solve(self, statistics: Statistics) -> BagDensity:
         """Return the scores of every word and class."""
         assert isinstance(statistics, WordStatistics)
-        kept = Evidence.of(statistics)
+        kept = Evidence.of(statistics, self.kept)
         told, documents, evidence, against = kept.said
         groups = native.word_groups(kept.orders, documents, told, self.edges)
         forward, backward = np.split(self.exponents, 2)
@@ -83,7 +86,7 @@ class Discounted(Bag):
             differences,
             None,
             constant,
-            ("log", self.power, self.usual),
+            ("log", self.power, self.usual, 0.0),
             np.zeros(len(constant)),
         )
 
@@ -114,17 +117,19 @@ class Evidence:
     """the size of a usual text: shares times this are amounts"""
 
     @classmethod
-    def of(cls, statistics: WordStatistics) -> "Evidence":
-        """Leave out the words of too few documents."""
-        found = _FOUND.get(statistics)
-        if found is None:
-            chosen = statistics.in_words("documents") >= LEAST_DOCUMENTS
-            kept = statistics.of_words(chosen)
-            numbers = np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
-            weight = statistics.sums["weight"].sum()
-            mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
-            scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
-            found = _FOUND[statistics] = cls(kept, numbers, native.term_orders(kept.buffers), scale)
+    def of(cls, statistics: WordStatistics, rule: Kept) -> "Evidence":
+        """Leave out the words of too few documents, and those that are not kept."""
+        before = _FOUND.get(statistics)
+        if before is not None and before[0] == rule:
+            return before[1]
+        chosen = rule.chosen(statistics, least=LEAST_DOCUMENTS)
+        kept = statistics.of_words(chosen)
+        numbers = np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
+        weight = statistics.sums["weight"].sum()
+        mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
+        scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
+        found = cls(kept, numbers, native.term_orders(kept.buffers), scale)
+        _FOUND[statistics] = rule, found
         return found
 
     @cached_property
@@ -145,4 +150,4 @@ class Evidence:
 
 
 # Fitting the exponents and solving for scores ask the same of the same statistics.
-_FOUND: WeakKeyDictionary[WordStatistics, Evidence] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[WordStatistics, tuple[Kept, Evidence]] = WeakKeyDictionary()

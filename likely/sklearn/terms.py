@@ -2,19 +2,18 @@
 
 import warnings
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely import text
 from likely.text import Rows
 
 
 def document_limits(min_df: Any, max_df: Any, documents: int) -> tuple[float, float]:
     """Return in how many documents a term must be at least, and may be at most."""
-    high: Any = max_df if isinstance(max_df, Integral) else max_df * documents
-    low: Any = min_df if isinstance(min_df, Integral) else min_df * documents
+    low, high = text.document_limits(min_df, max_df, documents)
     if high < low:
         raise ValueError("max_df corresponds to < documents than min_df")
     return low, high

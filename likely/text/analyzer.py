@@ -1,6 +1,7 @@
 """Texts to counts of their units: for every document, for every class, or in columns that are hashes."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,12 +11,27 @@ from numpy.typing import NDArray
 from likely import native
 from likely.text.characters import Tables, tables
 from likely.text.documents import Buffers, as_terms, as_texts, buffers, stretch
+from likely.text.tokens import folded, joined, tokenized
 
 Unit = Literal["words", "words of two", "words and punctuation", "characters", "characters in words"]
 
 # No text has as many words, and the core can count so far.
 _LONGEST = 1 << 40
+_DEFAULT: Unit = "words and punctuation"
 _UNITS = ("words", "words of two", "words and punctuation", "characters", "characters in words")
+
+
+class Measure(NamedTuple):
+    """What the share of a unit in a text is: its count, or log(1 + count), divided by the size of the text.
+
+    The size is the ``"sum"`` of these, their ``"norm"``, the root of the sum of squares, or ``"one"``.
+    """
+
+    log: bool
+    size: Literal["sum", "norm", "one"]
+
+
+SHARES = Measure(True, "sum")
 
 
 class Rows(NamedTuple):
@@ -73,6 +89,9 @@ class Analyzer:
         words that are left out
     errors
         bytes that are not UTF-8 are an error if ``"strict"``, left out if ``"ignore"``, and U+FFFD if ``"replace"``
+    tokenizer
+        in the place of ``unit``, a function from a text, in lower case and without accents if so asked for, to a list
+        of its words; empty ones are left out
 
     Examples
     --------
@@ -83,12 +102,13 @@ class Analyzer:
     ([0, 3, 5], [0, 1, 2, 0, 3])
     """
 
-    unit: Unit = "words and punctuation"
+    unit: Unit = _DEFAULT
     ngrams: tuple[int, int] = (1, 1)
     lowercase: bool = True
     accents: Literal["ascii", "unicode"] | None = None
     stop_words: frozenset[str] = field(default=frozenset())
     errors: Literal["strict", "ignore", "replace"] = "strict"
+    tokenizer: Any = None
 
     def __post_init__(self) -> None:
         if self.unit not in _UNITS:
@@ -104,6 +124,10 @@ class Analyzer:
             raise ValueError(f"expected ngrams from 1 or more to at least as many, got {self.ngrams!r}")
         if not isinstance(self.stop_words, frozenset) or not all(isinstance(word, str) for word in self.stop_words):
             raise ValueError(f"expected stop_words as a set of words, got {self.stop_words!r}")
+        if self.tokenizer is not None and not callable(self.tokenizer):
+            raise ValueError(f"expected the tokenizer as a function from a text to a list, got {self.tokenizer!r}")
+        if self.tokenizer is not None and self.unit != _DEFAULT:
+            raise ValueError(f"expected a unit or a tokenizer, which says what words are, got both: unit={self.unit!r}")
 
     def counts(self, texts: Any) -> tuple[Rows, pa.Array]:
         """Return the counts of every text, and the vocabulary in the order of first appearance.
@@ -129,7 +153,15 @@ class Analyzer:
         """
         return Rows(*self._ask(native.count_known_units, as_texts(texts), buffers(as_texts(vocabulary))))
 
-    def amounts(self, texts: Any, codes: NDArray[np.int32], weights: Any, n_classes: int, kept: Any = ()) -> Any:
+    def amounts(
+        self,
+        texts: Any,
+        codes: NDArray[np.int32],
+        weights: Any,
+        n_classes: int,
+        kept: Any = (),
+        measure: Measure = SHARES,
+    ) -> Any:
         """Return what every class has of each unit, sums of classes and the sizes of texts, some rows, and the terms.
 
         Texts whose code is negative are left out. No matrix of documents is made on the way, but for those whose
@@ -140,7 +172,7 @@ class Analyzer:
             raise ValueError(f"expected a class for each of the {len(documents)} texts, got {len(codes)}")
         wanted = np.zeros(len(documents), dtype=bool)
         wanted[np.asarray(kept, dtype=np.int64)] = True
-        return self._ask(native.collect_amounts, documents, codes, weights, n_classes, wanted)
+        return self._ask(native.collect_amounts, documents, codes, weights, n_classes, wanted, measure)
 
     def known(self, terms: pa.Array) -> native.KnownWords:
         """Return terms that can be looked up."""
@@ -165,6 +197,11 @@ class Analyzer:
         return Rows(*self._ask(native.count_hashed_units, as_texts(texts), width, signs))
 
     def _ask(self, function: Any, documents: pa.Array, *rest: Any) -> Any:
+        if self.tokenizer is not None:
+            prepare = partial(folded, lowercase=self.lowercase, accents=self.accents)
+            tokens = tokenized(documents, self.tokenizer, prepare, self.errors)
+            arrays = buffers(joined(tokens, self.ngrams, self.stop_words))
+            return function(arrays, self._settings(), None, *rest)
         arrays = buffers(documents)
         try:
             return function(arrays, self._settings(), self._tables(arrays), *rest)
@@ -174,6 +211,8 @@ class Analyzer:
             raise
 
     def _settings(self) -> Any:
+        if self.tokenizer is not None:  # all else is done by then
+            return ("tokens", 1, 1, False, "strict", buffers(as_texts([])))
         stop_words = buffers(as_texts(sorted(self.stop_words)))
         shortest, longest = (min(n, _LONGEST) for n in self.ngrams)
         return (self.unit, shortest, longest, self.lowercase, self.errors, stop_words)

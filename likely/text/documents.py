@@ -46,10 +46,15 @@ def as_texts(texts: Any) -> pa.Array:
     try:
         return pa.array(items, type=pa.large_binary(), from_pandas=True)
     except UnicodeEncodeError:
-        items = [_SURROGATES.sub("\ufffd", item) if isinstance(item, str) else item for item in items]
+        items = [without_surrogates(item) if isinstance(item, str) else item for item in items]
         return pa.array(items, type=pa.large_binary(), from_pandas=True)
     except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
         raise _refusal(items) from error
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text with U+FFFD in the place of lone surrogates, which no encoding can write."""
+    return _SURROGATES.sub("\ufffd", text)
 
 
 def as_terms(offsets: NDArray[np.int64], characters: NDArray[np.uint8]) -> pa.Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, Statistics, union
-from likely.text.analyzer import Analyzer, Rows
+from likely.text.analyzer import SHARES, Analyzer, Measure, Rows
 from likely.text.documents import as_terms, buffers
 
 PAIRS = ("count", "share", "documents")
@@ -27,7 +27,8 @@ class WordStatistics(Statistics):
 
     ``sums`` has, of each pair, how often the word came (``"count"``), what share of the class's documents it made up
     (``"share"``) and in how many it was (``"documents"``); of each class, the weight of its documents and the sum of
-    the logarithms of their sizes. The share of a word in a document is log(1 + count), over the sum of these, its size.
+    the logarithms of their sizes. The share of a word in a document is log(1 + count), over the sum of these, its size;
+    unless another measure was asked for.
 
     Parameters
     ----------
@@ -149,14 +150,18 @@ class Collected(NamedTuple):
     rows: Rows
 
 
-def collect_words(analyzer: Analyzer, texts: Any, assignment: Assignment) -> WordStatistics:
+def collect_words(analyzer: Analyzer, texts: Any, assignment: Assignment, measure: Measure = SHARES) -> WordStatistics:
     """Collect the statistics of texts whose classes are known, without a matrix of documents and words."""
-    return collect_sized(analyzer, texts, assignment).statistics
+    return collect_sized(analyzer, texts, assignment, measure=measure).statistics
 
 
-def collect_sized(analyzer: Analyzer, texts: Any, assignment: Assignment, kept: Any = ()) -> Collected:
+def collect_sized(
+    analyzer: Analyzer, texts: Any, assignment: Assignment, kept: Any = (), measure: Measure = SHARES
+) -> Collected:
     """Collect the statistics of texts whose classes are known; keep the counts of the texts of these numbers."""
     classes, codes, weights = assignment
-    (starts, pairs, *sums), of_classes, rows, terms = analyzer.amounts(texts, codes, weights, len(classes), kept)
+    (starts, pairs, *sums), of_classes, rows, terms = analyzer.amounts(
+        texts, codes, weights, len(classes), kept, measure
+    )
     named = {**dict(zip(PAIRS, sums, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
     return Collected(WordStatistics.of(as_terms(*terms), starts, pairs, named, classes), of_classes[2], Rows(*rows))

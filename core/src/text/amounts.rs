@@ -1,5 +1,5 @@
 //! A sink that sums what classes have of each unit: how often it came, what share of their documents it made up, and in how many
-//! of them it was. The share of a unit in a document is log(1 + count), divided by the sum of that over the document's units.
+//! of them it was. What the share of a unit in a document is, a [`Measure`] says.
 
 use super::reader::{Pair, Reader};
 use super::sinks::Rows;
@@ -14,6 +14,45 @@ use std::sync::LazyLock;
 /// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
 const PIECE: usize = 1 << 21;
 const MOST_PIECES: usize = 16;
+
+/// The share of a unit in a document: its count, or log(1 + count), divided by the size of the document.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measure {
+    pub log: bool,
+    pub size: Size,
+}
+
+/// What the size of a document is, given what its units have before they are divided by it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Size {
+    Sum,
+    /// The root of the sum of squares.
+    Norm,
+    /// All documents are of size 1.
+    One,
+}
+
+impl Measure {
+    /// Writes what the units of a document have, not yet divided, and returns its size.
+    fn take(self, pairs: &[Pair], taken: &mut Vec<f64>) -> f64 {
+        taken.clear();
+        if self.log {
+            taken.extend(pairs.iter().map(|&(_, count)| log_count(count)));
+        } else {
+            taken.extend(pairs.iter().map(|&(_, count)| f64::from(count)));
+        }
+        match self.size {
+            Size::Sum => taken.iter().sum(),
+            Size::Norm => norm(taken.iter().copied()),
+            Size::One => f64::from(u8::from(!pairs.is_empty())),
+        }
+    }
+}
+
+/// The root of the sum of squares.
+pub fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.map(|x| x * x).sum::<f64>().sqrt()
+}
 
 /// What one class has of one unit; three numbers that add up.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
@@ -48,13 +87,14 @@ pub struct OfClasses {
     pub sizes: Vec<f64>,
 }
 
-/// What there is to read: the class of each document, the weight, and which documents' counts are wanted.
+/// What there is to read: the class of each document, the weight, which documents' counts are wanted, and what is a share.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     pub codes: &'a [i32],
     pub weights: Option<&'a [f64]>,
     pub classes: usize,
     pub kept: &'a [bool],
+    pub measure: Measure,
 }
 
 impl Wanted<'_> {
@@ -88,7 +128,9 @@ pub fn collect(
         let mut documents = order[run].iter();
         let (own, rows) = std::mem::take(&mut piece.read);
         for (document, mut pairs) in rows {
-            pairs.iter_mut().for_each(|pair| pair.0 = piece.number(pair.0));
+            for pair in &mut pairs {
+                pair.0 = piece.number(pair.0);
+            }
             kept.push((document, pairs));
         }
         for mut part in own {
@@ -101,7 +143,9 @@ pub fn collect(
     }
     kept.sort_by_key(|row| row.0);
     let mut rows = Rows { starts: vec![0], ..Rows::default() };
-    kept.iter().for_each(|(_, pairs)| rows.push(pairs));
+    for (_, pairs) in &kept {
+        rows.push(pairs);
+    }
     Ok((by_unit(&parts, units.len()), of_classes, rows, units))
 }
 
@@ -122,7 +166,7 @@ fn piece(
     order: &[usize],
     wanted: Wanted,
 ) -> Result<(Vec<Part>, Vec<(usize, Vec<Pair>)>), TextError> {
-    let (mut parts, mut kept, mut logs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut parts, mut kept, mut taken) = (Vec::new(), Vec::new(), Vec::new());
     for same in order.chunk_by(|&a, &b| wanted.codes[a] == wanted.codes[b]) {
         let (mut documents, mut log_size, mut sizes) = (0.0, 0.0, Vec::with_capacity(same.len()));
         for &document in same {
@@ -131,16 +175,14 @@ fn piece(
             if wanted.kept[document] {
                 kept.push((document, pairs.to_vec()));
             }
-            logs.clear();
-            logs.extend(pairs.iter().map(|&(_, count)| log_count(count)));
-            let size: f64 = logs.iter().sum();
+            let size = wanted.measure.take(pairs, &mut taken);
             documents += weight;
             sizes.push(size);
             if size > 0.0 {
                 log_size += weight * size.ln();
             }
-            for (&(unit, count), log) in pairs.iter().zip(&logs) {
-                let amount = Amount { count: f64::from(count), share: log / size, documents: 1.0 };
+            for (&(unit, count), amount) in pairs.iter().zip(&taken) {
+                let amount = Amount { count: f64::from(count), share: amount / size, documents: 1.0 };
                 sums.add(unit, amount, weight);
             }
         }
@@ -224,7 +266,18 @@ mod tests {
     use super::super::{Alphabet, Invalid, Kind, Offsets};
     use super::*;
 
+    const SHARES: Measure = Measure { log: true, size: Size::Sum };
+
     fn collected(documents: &[&str], codes: &[i32], weights: Option<&[f64]>) -> (ByUnit, OfClasses, Vec<String>) {
+        measured(documents, codes, weights, SHARES)
+    }
+
+    fn measured(
+        documents: &[&str],
+        codes: &[i32],
+        weights: Option<&[f64]>,
+        measure: Measure,
+    ) -> (ByUnit, OfClasses, Vec<String>) {
         let bytes = documents.concat().into_bytes();
         let ends = documents.iter().scan(0, |end, text| {
             *end += text.len() as i64;
@@ -236,7 +289,7 @@ mod tests {
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 1, alphabet };
         let grow = || Vocabulary::growing(std::iter::empty());
         let kept = vec![true; documents.len()];
-        let wanted = Wanted { codes, weights, classes: 2, kept: &kept };
+        let wanted = Wanted { codes, weights, classes: 2, kept: &kept, measure };
         let (amounts, classes, rows, units) = collect(&texts, &analysis, wanted, grow).unwrap();
         let counted = codes.iter().enumerate().filter(|(i, code)| **code >= 0 && wanted.weight(*i) > 0.0);
         assert_eq!(rows.starts.len(), 1 + counted.count());
@@ -260,6 +313,18 @@ mod tests {
         assert!((classes.log_sizes[0] - size.ln()).abs() < 1e-15);
         assert!((classes.log_sizes[1] - 2.0 * 2_f64.ln().ln()).abs() < 1e-15);
         assert_eq!(classes.sizes[1..], [2_f64.ln(), 2_f64.ln(), 0.0, 0.0]);
+    }
+
+    #[test]
+    fn shares_by_other_measures() {
+        let shares = |log, size| {
+            let (found, classes, _) = measured(&["a b a a", ""], &[0, 0], None, Measure { log, size });
+            assert_eq!(classes.sizes[1], 0.0);
+            [found.amounts[0].share, found.amounts[1].share]
+        };
+        assert_eq!(shares(true, Size::One), [4_f64.ln(), 2_f64.ln()]);
+        assert_eq!(shares(false, Size::Norm), [3.0 / 10_f64.sqrt(), 1.0 / 10_f64.sqrt()]);
+        assert_eq!(shares(false, Size::Sum), [0.75, 0.25]);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Hasher {
         width: u32,
     ) -> Result<(), TextError> {
         let Self { folded, padded, window, joined, met } = self;
-        analysis.alphabet.fold(document, text, folded)?;
+        analysis.fold(document, text, folded)?;
         met.clear();
         let mut add = |unit: &[u8]| {
             let (column, turned) = column(unit, width);

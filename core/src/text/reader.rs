@@ -67,7 +67,7 @@ impl<'a, L: Lexicon> Reader<'a, L> {
 
     /// The pairs of a document, in the order of first appearance. `document` is its number, for errors.
     pub fn read(&mut self, document: usize, text: &[u8]) -> Result<&[Pair], TextError> {
-        self.analysis.alphabet.fold(document, text, &mut self.folded)?;
+        self.analysis.fold(document, text, &mut self.folded)?;
         if self.analysis.kind.is_words() {
             self.find_words();
         } else {

@@ -1,7 +1,7 @@
 //! A sink that scores documents: the scores of their units, group by group, added up class by class.
 
-use super::amounts::log_count;
-use super::reader::Reader;
+use super::amounts::{log_count, norm};
+use super::reader::{Pair, Reader};
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
 use super::vocabulary::Known;
@@ -18,6 +18,8 @@ pub struct Scores<'a> {
     pub starts: &'a [i64],
     pub classes: &'a [i32],
     pub differences: &'a [f64],
+    /// What the count of each unit is multiplied with; none if with nothing.
+    pub weights: &'a [f64],
     pub number: usize,
 }
 
@@ -29,13 +31,40 @@ pub enum Count {
     Log,
 }
 
-/// What else there is to a document's score: how counts are taken, and the power of its length, the number of different
-/// single words over the `usual` one, by which all is divided.
+impl Count {
+    #[inline]
+    fn of(self, count: u32) -> f64 {
+        match self {
+            Self::AsItIs => f64::from(count),
+            Self::Once => 1.0,
+            Self::Log => log_count(count),
+        }
+    }
+}
+
+/// What else there is to a document's score: how counts are taken; the power of its length, the number of different
+/// single words over the `usual` one, by which all is divided; and the norm that its counts are scaled to, 0 if they are not.
 #[derive(Clone, Copy)]
 pub struct Rule {
     pub count: Count,
     pub power: f64,
     pub usual: f64,
+    pub norm: f64,
+}
+
+impl Rule {
+    /// What the scores of a document's units are multiplied with.
+    fn factor(self, pairs: &[Pair], orders: &[u8]) -> f64 {
+        let mut factor = 1.0;
+        if self.power != 0.0 {
+            let length = pairs.iter().filter(|(unit, _)| orders[*unit as usize] == 0).count();
+            factor = (length.max(1) as f64 / self.usual).powf(-self.power);
+        }
+        if self.norm != 0.0 && !pairs.is_empty() {
+            factor *= self.norm / norm(pairs.iter().map(|&(_, count)| self.count.of(count)));
+        }
+        factor
+    }
 }
 
 impl Scores<'_> {
@@ -44,6 +73,7 @@ impl Scores<'_> {
         k > 0
             && self.base.len().is_multiple_of(k)
             && self.differences.len() == n
+            && (self.weights.is_empty() || self.weights.len() == self.groups.len())
             && self.groups.len() + 1 == self.starts.len()
             && rises(self.starts, n)
             && self.groups.iter().all(|&group| usize::from(group) < self.base.len() / k)
@@ -85,19 +115,15 @@ pub fn score(
         for (j, out) in out.chunks_mut(k).enumerate() {
             let document = i * piece + j;
             let pairs = reader.read(document, texts.get(document)?)?;
-            let taken = pairs.iter().map(|&(unit, count)| match rule.count {
-                Count::AsItIs => (unit as usize, f64::from(count)),
-                Count::Once => (unit as usize, 1.0),
-                Count::Log => (unit as usize, log_count(count)),
-            });
+            let taken = pairs.iter().map(|&(unit, count)| (unit as usize, rule.count.of(count)));
             own.fill(0.0);
-            scores.add(taken, &mut sums, &mut own);
-            let factor = if rule.power == 0.0 {
-                1.0
-            } else {
-                let length = pairs.iter().filter(|(unit, _)| orders[*unit as usize] == 0).count();
-                (length.max(1) as f64 / rule.usual).powf(-rule.power)
-            };
+            match scores.weights {
+                [] => scores.add(taken, &mut sums, &mut own),
+                weights => {
+                    scores.add(taken.map(|(unit, count)| (unit, count * weights[unit])), &mut sums, &mut own);
+                }
+            }
+            let factor = rule.factor(pairs, orders);
             out.iter_mut().zip(&own).for_each(|(o, score)| *o += factor * score);
         }
         Ok(())

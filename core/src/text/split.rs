@@ -2,6 +2,10 @@
 
 use super::alphabet::Alphabet;
 use super::marks::{BLOCK, Marker, Marks};
+use super::texts::TextError;
+
+/// Ends a token; no UTF-8 has it.
+const END: u8 = 0xFF;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
@@ -13,11 +17,13 @@ pub enum Kind {
     Characters,
     /// Runs of characters within a word and the space on either side of it; words are what is between spaces.
     CharactersInWords,
+    /// What the caller has found, each with the byte FF behind it; nothing is folded.
+    Tokens,
 }
 
 impl Kind {
     pub fn is_words(self) -> bool {
-        matches!(self, Self::Words { .. } | Self::WordsAndPunctuation)
+        matches!(self, Self::Words { .. } | Self::WordsAndPunctuation | Self::Tokens)
     }
 }
 
@@ -32,11 +38,22 @@ pub struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
+    /// Writes the folded document into `out`.
+    pub fn fold(&self, document: usize, text: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
+        if self.kind != Kind::Tokens {
+            return self.alphabet.fold(document, text, out);
+        }
+        out.clear();
+        out.extend_from_slice(text);
+        Ok(())
+    }
+
     /// Calls `word` with every word of a folded text: all text from its start on, and its length.
     #[inline]
     pub fn words(&self, text: &[u8], mut word: impl FnMut(&[u8], usize)) {
         let (single, punctuation) = match self.kind {
             Kind::Words { single } => (single, 0),
+            Kind::Tokens => return tokens(text, word),
             _ => (true, u64::MAX),
         };
         let mut marker = Marker::new(&self.alphabet);
@@ -142,6 +159,15 @@ impl Analysis<'_> {
     }
 }
 
+/// Calls `word` with every token, as `words` does. What follows the last end is no token.
+fn tokens(text: &[u8], mut word: impl FnMut(&[u8], usize)) {
+    let mut start = 0;
+    for (end, _) in text.iter().enumerate().filter(|(_, byte)| **byte == END) {
+        word(&text[start..], end - start);
+        start = end + 1;
+    }
+}
+
 /// Calls `unit` with every run of `shortest` to `longest` characters.
 fn runs(text: &[u8], shortest: usize, longest: usize, window: &mut Vec<usize>, mut unit: impl FnMut(&[u8])) {
     // the places of the last `longest` characters; twice as long, so that it is seldom moved
@@ -196,6 +222,13 @@ mod tests {
         assert_eq!(units(Kind::Words { single: false }, 1, 1, " a bc, d_e f1\0gh"), ["bc", "d_e", "f1", "gh"]);
         assert_eq!(units(Kind::Words { single: true }, 1, 1, "a b"), ["a", "b"]);
         assert_eq!(units(Kind::WordsAndPunctuation, 1, 1, "no! a…b\n"), ["no", "!", "a", "…", "b"]);
+    }
+
+    #[test]
+    fn tokens_are_what_ends() {
+        let mut out = Vec::new();
+        tokens(b"New York\xFF\xFF\xC3\xA9\xFFrest", |tail, length| out.push(tail[..length].to_vec()));
+        assert_eq!(out, [b"New York".to_vec(), b"".to_vec(), "\u{e9}".as_bytes().to_vec()]);
     }
 
     #[test]

@@ -222,7 +222,7 @@ mod tests {
     fn absorbing_takes_in_what_is_new() {
         let read = |vocabulary: &mut Vocabulary, words: &[String]| {
             for three in words.windows(3) {
-                vocabulary.add_words(three.iter().map(|word| word.as_bytes()));
+                vocabulary.add_words(three.iter().map(String::as_bytes));
             }
         };
         let words: Vec<String> = (0..2000).map(|i| format!("w{}", i * i % 97)).collect();
