@@ -133,6 +133,9 @@ def count_known_units(documents: _Texts, settings: _Settings, tables: _Tables, t
 def count_hashed_units(documents: _Texts, settings: _Settings, tables: _Tables, width: int, signs: bool) -> _Rows: ...
 def sort_terms(terms: _Texts) -> _Ints: ...
 def renumber_columns(starts: _Offsets, units: _Ints, counts: _Ints, numbers: _Ints) -> _Rows: ...
+def transpose_rows(
+    starts: _Offsets, columns: _Ints, values: NDArray[np.float32], width: int
+) -> tuple[_Offsets, _Ints, NDArray[np.float32]]: ...
 
 _Amounts = tuple[_Offsets, _Ints, _Floats, _Floats, _Floats]
 _NumberedAmounts = tuple[_Texts, _Offsets, _Ints, _Floats, _Floats, _Floats, _Ints]
@@ -151,6 +154,7 @@ def score_texts(
     base: _Floats,
     groups: _Bytes,
     differences: tuple[_Offsets, _Ints, _Floats],
+    refinement: NDArray[np.float32] | None,
     rule: tuple[str, float, float],
     out: _Floats,
 ) -> None: ...

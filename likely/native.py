@@ -41,6 +41,7 @@ try:
         sort_terms,
         survey_text,
         term_orders,
+        transpose_rows,
         word_evidence,
         word_groups,
     )
@@ -90,6 +91,7 @@ __all__ = [
     "sort_terms",
     "survey_text",
     "term_orders",
+    "transpose_rows",
     "word_evidence",
     "word_groups",
 ]

@@ -145,21 +145,17 @@ def scored(seed, rows=300, classes=3, groups=6):
     return Scored(x, generator.normal(0, 0.5, rows), shares, y, generator.random(rows) + 0.5)
 
 
-def test_slope_is_that_of_the_loss():
+@pytest.mark.parametrize("further", [0, 2])
+def test_slope_is_that_of_the_loss(further):
     rows = scored(0)
     generator = np.random.default_rng(1)
     flat = np.concatenate([generator.random(6) * 0.1 + 0.1, [0.3, 0.9], generator.normal(0, 0.1, 3)])
-    gradient, curvature = Exponents._at(flat, 6)._slope(rows, 0.2)
+    begun = Exponents(np.zeros(6 - further), 0.0, 1.0, np.zeros(3), 0.2, np.ones(further))
+    gradient, curvature = begun._at(flat)._slope(rows)
     steps = 1e-3 * np.eye(len(flat))
-    found = [
-        (Exponents._at(flat + h, 6)._loss(rows, 0.2) - Exponents._at(flat - h, 6)._loss(rows, 0.2)) / 2e-3
-        for h in steps
-    ]
+    found = [(begun._at(flat + h)._loss(rows) - begun._at(flat - h)._loss(rows)) / 2e-3 for h in steps]
     np.testing.assert_allclose(gradient, found, rtol=2e-3, atol=2e-2)
-    others = [
-        (Exponents._at(flat + h, 6)._slope(rows, 0.2)[0] - Exponents._at(flat - h, 6)._slope(rows, 0.2)[0]) / 2e-3
-        for h in steps
-    ]
+    others = [(begun._at(flat + h)._slope(rows)[0] - begun._at(flat - h)._slope(rows)[0]) / 2e-3 for h in steps]
     linear = np.delete(np.arange(len(flat)), 6)  # in all but the power of the length
     np.testing.assert_allclose(
         curvature[np.ix_(linear, linear)], np.array(others)[np.ix_(linear, linear)], rtol=2e-3, atol=0.2

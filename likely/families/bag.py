@@ -172,6 +172,8 @@ class BagDensity(Density):
         how counts are taken ("count", "once", "log"), the power of the length, and the length of a usual text
     length
         the mean number of words in a text of each class
+    refinement
+        words × classes: what else is added to the scores of words, if anything
     """
 
     analyzer: Analyzer
@@ -186,6 +188,7 @@ class BagDensity(Density):
     constant: Array
     rule: tuple[str, float, float]
     length: Array
+    refinement: NDArray[np.float32] | None = None
 
     @classmethod
     def of(
@@ -227,8 +230,8 @@ class BagDensity(Density):
     def add_scores(self, block: Block, out: Array) -> None:
         """Add the scores of every row's words; a missing text adds nothing."""
         texts = block.texts()
-        pairs = (self.starts, self.codes, self.differences)
-        self.analyzer.add_scores(texts, self._known, self.orders, self.base, self.groups, pairs, self.rule, out)
+        scores = (self.base, self.groups, (self.starts, self.codes, self.differences), self.refinement)
+        self.analyzer.add_scores(texts, self._known, self.orders, *scores, self.rule, out)
         if self.constant.any():
             out += self.constant if not texts.null_count else present(texts)[:, None] * self.constant
 
@@ -271,7 +274,7 @@ class BagDensity(Density):
         scores = self.base[self.groups, c] + (0.0 if self.common is None else self.common)
         own = self.codes == c
         scores[self._words[own]] += self.differences[own]
-        return np.asarray(scores)
+        return np.asarray(scores if self.refinement is None else scores + self.refinement[:, c])
 
     def word_odds(self, block: Block, one: Codes, other: Codes) -> tuple[NDArray[np.int64], Any, Any, Array]:
         """Return what every word of each row says: where rows begin, the words, their counts, and log-odds."""
@@ -292,6 +295,7 @@ class BagDensity(Density):
         places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         known = keys[places] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
         scores: Array = self.base[self.groups[words], codes]
+        scores = scores if self.refinement is None else scores + self.refinement[words, codes]
         return np.where(known, scores + self.differences[places], scores) if len(keys) else scores
 
     def column(self, j: int) -> "BagDensity":

@@ -18,6 +18,8 @@ pub struct Scores<'a> {
     pub starts: &'a [i64],
     pub classes: &'a [i32],
     pub differences: &'a [f64],
+    /// Units × classes: what else is added to the score of each unit. May be empty.
+    pub refinement: &'a [f32],
     pub number: usize,
 }
 
@@ -44,6 +46,7 @@ impl Scores<'_> {
         k > 0
             && self.base.len().is_multiple_of(k)
             && self.differences.len() == n
+            && (self.refinement.is_empty() || self.refinement.len() == self.groups.len() * k)
             && self.groups.len() + 1 == self.starts.len()
             && rises(self.starts, n)
             && self.groups.iter().all(|&group| usize::from(group) < self.base.len() / k)
@@ -58,6 +61,10 @@ impl Scores<'_> {
             sums[usize::from(self.groups[unit])] += count;
             for i in self.starts[unit] as usize..self.starts[unit + 1] as usize {
                 out[self.classes[i] as usize] += count * self.differences[i];
+            }
+            if !self.refinement.is_empty() {
+                let more = &self.refinement[unit * self.number..(unit + 1) * self.number];
+                out.iter_mut().zip(more).for_each(|(o, &m)| *o += count * f64::from(m));
             }
         }
         for (base, &sum) in self.base.chunks(self.number).zip(sums.iter()).filter(|(_, sum)| **sum != 0.0) {
