@@ -144,38 +144,49 @@ class Settled(NamedTuple):
         return out
 
     def refined(self, sample: Dealt, dealt: Dealt, rows: NDArray[np.int64], refine: Refine) -> Discounted:
-        """Return the family with scores of single words: fitted on all texts, sorted by their folds.
+        """Return the family with scores of single words, fitted on all texts, which are sorted by their folds.
 
         ``sample`` are the texts that the exponents were fitted on, which are at ``rows`` among all.
         """
-        family, evidence = self.family(dealt.assignment.classes), self.words.evidence
+        labels, evidence = dealt.assignment.classes, self.words.evidence
         told, documents, *_ = native.word_evidence(evidence.arrays, evidence.weight)
-        chosen = _of_most_documents(documents, MOST_SCORES // len(family.labels))
-        groups = native.word_groups(evidence.orders, documents, told, family.edges)[chosen]
-        trust = _trust(self.exponents.groups)[groups]
-        counts = family.analyzer.transform(dealt.texts, evidence.words.terms)
-        factor = np.exp(-family.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
-        numbers = np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
-        counts = counts if chosen.all() else counts.renumbered(numbers)
-        x = np.log1p(counts.counts).astype(np.float32)
-        x *= trust.astype(np.float32)[counts.units]
-        x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
+        chosen = _of_most_documents(documents, MOST_SCORES // len(labels))
+        groups = native.word_groups(evidence.orders, documents, told, self.words.edges)[chosen]
+        trust = _trust(self.exponents.groups)[groups].astype(np.float32)
+        matrix, factor = self._matrix(dealt.texts, chosen, trust)
         _, codes, weights = dealt.assignment
         weighed = np.ones(len(codes)) if weights is None else weights
-        matrix = WordMatrix(counts.starts, counts.units, x, len(trust))
         texts = Unrefined(matrix, self.log_posteriors(dealt), codes.astype(np.int64), weighed)
         if refine == "full":
-            scores = descended(texts)
+            again, scores = self, descended(texts)
         else:
             scores, said = newton(texts, dealt.ends)
-            scored = self.scored(sample)
-            column = (said[rows] / factor[rows, None]).astype(np.float32)
-            scored = scored._replace(evidence=np.concatenate([scored.evidence, column[:, :, None]], axis=2))
-            again = self._replace(exponents=self.exponents.fitted_further(scored))
-            family = again.family(family.labels)
+            again = self._with_column(sample, said[rows] / factor[rows, None])
             scores *= np.float32(again.exponents.further[0])
-        scores *= trust.astype(np.float32)[:, None]
-        return replace(family, refinement=Refinement.of(evidence.words.terms.filter(pa.array(chosen)), scores))
+        scores *= trust[:, None]
+        refinement = Refinement.of(evidence.words.terms.filter(pa.array(chosen)), scores)
+        return replace(again.family(labels), refinement=refinement)
+
+    def _matrix(self, texts: Any, chosen: NDArray[np.bool_], trust: NDArray[np.float32]) -> tuple[WordMatrix, Array]:
+        """Return texts × chosen words as they are refined: log (count + 1) × trust × what the length leaves of it.
+
+        And what the length leaves.
+        """
+        evidence = self.words.evidence
+        counts = self.words.family.analyzer.transform(texts, evidence.words.terms)
+        factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
+        if not chosen.all():
+            counts = counts.renumbered(np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32))
+        x = np.log1p(counts.counts, dtype=np.float32)
+        x *= trust[counts.units]
+        x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
+        return WordMatrix(counts.starts, counts.units, x, len(trust)), factor
+
+    def _with_column(self, sample: Dealt, column: Array) -> "Settled":
+        """Fit the exponents again, with one more column of evidence (texts × classes) that counts by one of its own."""
+        scored = self.scored(sample)
+        evidence = np.concatenate([scored.evidence, column[:, :, None].astype(np.float32)], axis=2)
+        return self._replace(exponents=self.exponents.fitted_further(scored._replace(evidence=evidence)))
 
 
 def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:
@@ -212,7 +223,7 @@ def collect_discounted(
 
 def _trust(exponents: Array) -> Array:
     """Return √ of how much each group counts, beside the group that counts most: what is left to its single words."""
-    mean = np.split(exponents, 2)[0] / 2 + np.split(exponents, 2)[1] / 2
+    mean = exponents.reshape(2, -1).mean(axis=0)
     most = float(mean.max())
     return np.sqrt(np.maximum(mean / most, _LEAST_TRUST) if most > 0 else np.ones(len(mean)))
 

@@ -23,6 +23,8 @@ PULL = 4.0
 _TILE = 1 << 23
 # A step along a line ends where the slope is so much less than at its start.
 _FLAT, _TRIES = 0.1, 8
+# A slope whose square is so much less than that of the first comes of rounding: excesses are kept in single precision.
+_ROUNDED = 1e-6
 
 
 class WordMatrix(NamedTuple):
@@ -136,11 +138,11 @@ def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
         products[i, : i + 1] = products[: i + 1, i] = [_product(excesses[i], image) for image in images]
         slope = PULL * delta
         slope[i] += 1.0
-        if i:
+        if i and step @ products @ (slope - slope_before) > 0:
             moves.append((step, slope - slope_before))
         direction = -_bent(slope, moves, products)
         steepness = float(slope @ products @ direction)
-        if not steepness < 0:
+        if not (slope @ products @ slope > _ROUNDED * products[0, 0] and steepness < 0):
             break
         line = _Line(now, _sum(direction, images), float(delta @ products @ direction), direction, products)
         p, length = line.lowest(texts, p, steepness)

@@ -42,6 +42,8 @@ MODELS = [
     (NaiveBayes(together=["colour", "size"]), NOTES),
     (Classifier(together=["colour", "size"]), NOTES),
     (TextClassifier(), TEXTS),
+    (TextClassifier(refine=1), TEXTS),
+    (TextClassifier(refine="full", ngrams=1), TEXTS),
     (TextClassifier(ngrams=1, calibrate=False, smoothing={"free": 1.0, "the": 2.0}, stop_words=["of"]), TEXTS),
     (GaussianDiscriminant(), HOLES),
     (GaussianDiscriminant(shrinkage="ledoit-wolf", tied=0.5), CELLS),
