@@ -18,7 +18,7 @@ from likely.statistics import Array
 STEPS = 10
 """How often the texts are passed over if all is to be had."""
 PULL = 4.0
-"""The curvature of 2‖Δ‖²: as strong as sixteen texts between two likely classes that have the word once."""
+"""The curvature of 2‖Δ‖²: as strong as that of sixteen texts with x = 1 and two classes that are equally likely."""
 # So many cells of words × classes are held at a time.
 _TILE = 1 << 23
 # A step along a line ends where the slope is so much less than at its start.
@@ -144,7 +144,8 @@ def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
         steepness = float(slope @ products @ direction)
         if not (slope @ products @ slope > _ROUNDED * products[0, 0] and steepness < 0):
             break
-        line = _Line(now, _sum(direction, images), float(delta @ products @ direction), direction, products)
+        pulled = (PULL * float(of @ products @ direction) for of in (delta, direction))
+        line = _Line(now, _sum(direction, images), *pulled)
         p, length = line.lowest(texts, p, steepness)
         slope_before, step = slope, length * direction
         delta = delta + step
@@ -153,25 +154,23 @@ def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
 
 
 class _Line(NamedTuple):
-    """A line from where xΔ is ``now``: what it adds to xΔ for each step, ``along``; and Δ times its direction."""
+    """A line from where xΔ is ``now``: what it adds to xΔ, ``along``; the slope and the curvature of the pull on it."""
 
     now: Array
     along: Array
-    level: float
-    direction: Array
-    products: Array
+    slope: float
+    curvature: float
 
     def lowest(self, texts: Unrefined, p: Array, steepness: float) -> tuple[Array, float]:
         """Return p(class) where the loss is about lowest, and how far that is: by Newton's method, within bounds."""
-        pull = PULL * float(self.direction @ self.products @ self.direction)
         low, high, at, slope = 0.0, np.inf, 0.0, steepness
         for _ in range(_TRIES):
             mean = np.einsum("ij,ij->i", p, self.along)
             square = np.einsum("ij,ij,ij->i", p, self.along, self.along)
-            wanted = at - slope / (float(texts.weights @ (square - mean**2)) + pull)
+            wanted = at - slope / (float(texts.weights @ (square - mean**2)) + self.curvature)
             at = wanted if low < wanted < high else (low + high) / 2 if np.isfinite(high) else 2 * at
             p = texts.probabilities(self.now + at * self.along)
-            slope = _product(texts.excess(p), self.along) + PULL * self.level + at * pull
+            slope = _product(texts.excess(p), self.along) + self.slope + at * self.curvature
             if abs(slope) <= _FLAT * -steepness:
                 break
             low, high = (at, high) if slope < 0 else (low, at)
