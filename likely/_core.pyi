@@ -142,6 +142,9 @@ def count_hashed_units(documents: _Texts, settings: _Settings, tables: _Tables, 
 def hash_texts(documents: _Texts) -> NDArray[np.uint64]: ...
 def sort_terms(terms: _Texts) -> _Ints: ...
 def renumber_columns(starts: _Offsets, units: _Ints, counts: _Ints, numbers: _Ints) -> _Rows: ...
+def transpose_rows(
+    starts: _Offsets, columns: _Ints, values: NDArray[np.float32], width: int
+) -> tuple[_Offsets, _Ints, NDArray[np.float32]]: ...
 
 _Amounts = tuple[_Offsets, _Ints, _Floats, _Floats, _Floats]
 _NumberedAmounts = tuple[_Texts, _Offsets, _Ints, _Floats, _Floats, _Floats, _Ints]
@@ -168,6 +171,7 @@ def score_texts(
     groups: _Bytes,
     differences: tuple[_Offsets, _Ints, _Floats],
     weights: _Floats | None,
+    refinement: NDArray[np.float32] | None,
     rule: tuple[str, float, float, float],
     out: _Floats,
 ) -> None: ...

@@ -4,10 +4,11 @@ Sums are of all texts, whatever their number. A fold's own sums are taken away f
 texts have, so that folds cost next to nothing.
 """
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
@@ -16,13 +17,20 @@ from likely.exponents import Exponents, Scored
 from likely.families.bag import Bag
 from likely.families.bag_density import of_present, present
 from likely.families.discounted import Discounted, Evidence
+from likely.families.refinement import Refinement
 from likely.learn import deal
-from likely.statistics import Array, Assignment
+from likely.refining import Unrefined, WordMatrix, descended, newton
+from likely.statistics import Array, Assignment, Labels
 from likely.text import Rows, WordStatistics, collect_sized
 
 FOLDS = 10
 ENOUGH = 6_000
 """So many texts settle the exponents."""
+MOST_SCORES = 1 << 25
+"""So many scores of words and classes are kept at most (128 MB): those of the words that most documents have."""
+Refine = Literal[0, 1, "full"]
+# How much is left to single words of a group that counts for nothing.
+_LEAST_TRUST = 0.02
 _CUTS = 8
 # Words of fewer documents are a group of their own, which no edge cuts.
 _FREQUENT = 4.0
@@ -44,6 +52,17 @@ class Dealt(NamedTuple):
         """Return some of the texts."""
         counts = None if self.rows is None else self.rows.taken(rows)
         return Dealt(self.texts.take(rows), self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
+
+    def sorted(self) -> tuple["Dealt", NDArray[np.int64]]:
+        """Return the texts sorted by their folds, and the number that each had."""
+        order = np.argsort(self.folds, kind="stable")
+        return self.taken(order), order
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each fold's texts begin, if they are sorted, and where the last one's end."""
+        ends: list[int] = np.searchsorted(self.folds, np.arange(int(self.folds.max(initial=0)) + 2)).tolist()
+        return ends
 
 
 class Fitted(NamedTuple):
@@ -68,72 +87,168 @@ class OutOfFold:
         told, documents, *_ = kept.said
         return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
 
+    def counted(self, dealt: Dealt) -> Rows:
+        """Return the counts of texts of the words that say something."""
+        if dealt.rows is None:
+            return self.family.analyzer.transform(dealt.texts, self.evidence.words.terms)
+        return dealt.rows.renumbered(self.evidence.numbers)
+
     def scored(self, dealt: Dealt) -> Scored:
         """Return what the words of texts, sorted by their folds, say without their fold; and lengths, in logarithms."""
         kept = self.evidence
         _, codes, weights = dealt.assignment
-        if dealt.rows is None:
-            rows = self.family.analyzer.transform(dealt.texts, kept.words.terms)
-        else:
-            rows = dealt.rows.renumbered(kept.numbers)
+        rows = self.counted(dealt)
         weighed = np.ones(len(codes)) if weights is None else weights
         learned = np.where(present(dealt.texts), weighed, 0.0)
         scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
         given = (rows.starts, rows.units, np.log1p(rows.counts).astype(np.float32), codes, learned, scales)
-        last = int(dealt.folds.max(initial=0)) + 1
-        ends = np.searchsorted(dealt.folds, np.arange(last + 1)).tolist()
-        evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, ends, self.edges)
+        evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
         lengths = np.log(rows.lengths(kept.orders))
         return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), weighed)
 
-    def fitted(self, dealt: Dealt) -> tuple[Exponents, float]:
-        """Fit exponents on texts sorted by their folds. Returns them, and the logarithm of the usual length."""
+    def fitted(self, dealt: Dealt) -> "Settled":
+        """Fit exponents on texts sorted by their folds."""
         scored = self.scored(dealt)
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
-        return Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual
+        return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual)
 
 
-def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt, *, score: bool = False) -> Fitted:
-    """Fit exponents on some of the texts whose statistics are given; ``score`` all of these out of fold, if asked."""
-    words = OutOfFold.of(family, statistics)
+class Settled(NamedTuple):
+    """Words out of fold, the exponents that were fitted on some texts, and the logarithm of the usual length."""
+
+    words: OutOfFold
+    exponents: Exponents
+    usual: float
+
+    def family(self, labels: Labels) -> Discounted:
+        """Return the family of discounted words, with classes of these labels."""
+        found = self.exponents
+        return Discounted(
+            self.words.family.analyzer,
+            kept=self.words.family.kept,
+            exponents=found.groups,
+            power=found.power,
+            usual=float(np.exp(self.usual)),
+            prior=found.prior,
+            bias=found.bias,
+            labels=labels,
+            edges=self.words.edges,
+        )
+
+    def scored(self, dealt: Dealt) -> Scored:
+        """Return what the words of texts, sorted by their folds, say without their fold; lengths are of the usual."""
+        scored = self.words.scored(dealt)
+        return scored._replace(lengths=scored.lengths - self.usual)
+
+    def log_posteriors(self, dealt: Dealt) -> Array:
+        """Return log p(class) of texts, sorted by their folds, as if their fold had not been learned."""
+        k = len(dealt.assignment.classes)
+        out = np.empty((len(dealt.folds), k))
+        step = max(_TILE // (k * len(self.exponents.groups)), 1)
+        for first in range(0, len(out), step):
+            some = dealt.taken(np.arange(first, min(first + step, len(out))))
+            scored = self.scored(some)
+            found = self.exponents.log_posterior(scored)
+            out[first : first + step] = np.where(present(some.texts)[:, None], found, scored.log_shares)
+        return out
+
+    def refined(self, sample: Dealt, dealt: Dealt, rows: NDArray[np.int64], refine: Refine) -> Discounted:
+        """Return the family with scores of single words, fitted on all texts, which are sorted by their folds.
+
+        ``sample`` are the texts that the exponents were fitted on, which are at ``rows`` among all.
+        """
+        labels, evidence = dealt.assignment.classes, self.words.evidence
+        told, documents, *_ = evidence.said
+        chosen = _of_most_documents(documents, MOST_SCORES // len(labels))
+        groups = native.word_groups(evidence.orders, documents, told, self.words.edges)[chosen]
+        trust = _trust(self.exponents.groups)[groups].astype(np.float32)
+        matrix, factor = self._matrix(dealt, chosen, trust)
+        _, codes, weights = dealt.assignment
+        weighed = np.ones(len(codes)) if weights is None else weights
+        texts = Unrefined(matrix, self.log_posteriors(dealt), codes.astype(np.int64), weighed)
+        if refine == "full":
+            again, scores = self, descended(texts)
+        else:
+            scores, said = newton(texts, dealt.ends)
+            again = self._with_column(sample, said[rows] / factor[rows, None])
+            scores *= np.float32(again.exponents.further[0])
+        scores *= trust[:, None]
+        refinement = Refinement.of(evidence.words.terms.filter(pa.array(chosen)), scores)
+        return replace(again.family(labels), refinement=refinement)
+
+    def _matrix(self, dealt: Dealt, chosen: NDArray[np.bool_], trust: NDArray[np.float32]) -> tuple[WordMatrix, Array]:
+        """Return texts × chosen words as they are refined: log (count + 1) × trust × what the length leaves of it.
+
+        And what the length leaves.
+        """
+        evidence = self.words.evidence
+        counts = self.words.counted(dealt)
+        factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
+        if not chosen.all():
+            counts = counts.renumbered(np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32))
+        x = np.log1p(counts.counts, dtype=np.float32)
+        x *= trust[counts.units]
+        x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
+        return WordMatrix(counts.starts, counts.units, x, len(trust)), factor
+
+    def _with_column(self, sample: Dealt, column: Array) -> "Settled":
+        """Fit the exponents again, with one more column of evidence (texts × classes) that counts by one of its own."""
+        scored = self.scored(sample)
+        evidence = np.concatenate([scored.evidence, column[:, :, None].astype(np.float32)], axis=2)
+        return self._replace(exponents=self.exponents.fitted_further(scored._replace(evidence=evidence)))
+
+
+def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:
+    """Fit exponents on some of the texts whose statistics are given, and score all of these out of fold."""
     order = np.argsort(dealt.folds, kind="stable")
-    k = len(dealt.assignment.classes)
-    every = max(-(-len(order) // _enough(k)), 1)
-    found, usual = words.fitted(dealt.taken(order[::every]))
-    settled = Discounted(
-        family.analyzer,
-        kept=family.kept,
-        exponents=found.groups,
-        power=found.power,
-        usual=float(np.exp(usual)),
-        prior=found.prior,
-        bias=found.bias,
-        labels=dealt.assignment.classes,
-        edges=words.edges,
-    )
-    out = np.empty((len(order) if score else 0, k))
-    step = max(_TILE // (k * len(found.groups)), 1)
-    for first in range(0, len(out), step):
-        rows = order[first : first + step]
-        scored = words.scored(dealt.taken(rows))
-        out[rows] = found.log_posterior(scored._replace(lengths=scored.lengths - usual))
-        missing = ~present(dealt.texts.take(rows))
-        out[rows[missing]] = scored.log_shares[missing]
-    return Fitted(settled, out)
+    every = max(-(-len(order) // _enough(len(dealt.assignment.classes))), 1)
+    settled = OutOfFold.of(family, statistics).fitted(dealt.taken(order[::every]))
+    out = np.empty((len(order), len(dealt.assignment.classes)))
+    out[order] = settled.log_posteriors(dealt.taken(order))
+    return Fitted(settled.family(dealt.assignment.classes), out)
 
 
-def collect_discounted(family: Bag, texts: Any, assignment: Assignment, *, seed: int = 0) -> tuple[Discounted, Any]:
-    """Collect the statistics of texts, and fit exponents on some of them."""
+def collect_discounted(
+    family: Bag, texts: Any, assignment: Assignment, *, seed: int = 0, refine: Refine = 0
+) -> tuple[Discounted, WordStatistics]:
+    """Collect the statistics of texts, fit exponents on some of them, and refine scores of words on all, if asked."""
     assignment = of_present(texts, assignment)
     # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
     numbers, weights = distinct_texts(texts, assignment, seed)
-    some = _some(assignment.codes[numbers], len(assignment.classes))
-    numbers, weights = numbers[some], weights[some]
+    classes = assignment.classes
+    some = _some(assignment.codes[numbers], len(classes))
+    if not refine:
+        numbers, weights, some = numbers[some], weights[some], np.arange(len(some))
     statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
-    chosen = assignment._replace(weights=None).taken(numbers)._replace(weights=weights)
     rows = rows.taken(np.searchsorted(np.sort(numbers), numbers))
-    sample = Dealt(texts.take(numbers), chosen, sizes[numbers], deal(chosen.codes, FOLDS), rows)
-    return fit_discounted(family, statistics, sample).family, statistics
+    dealt = Assignment(classes, assignment.codes[numbers], weights)
+    every = Dealt(texts.take(numbers), dealt, sizes[numbers], deal(dealt.codes, FOLDS), rows)
+    sample, order = every.taken(some)._replace(folds=deal(dealt.codes[some], FOLDS)).sorted()
+    settled = OutOfFold.of(family, statistics).fitted(sample)
+    if not refine:
+        return settled.family(classes), statistics
+    all_sorted, all_order = every.sorted()
+    places = np.argsort(all_order)[some[order]]
+    return settled.refined(sample, all_sorted, places, refine), statistics
+
+
+def _trust(exponents: Array) -> Array:
+    """Return √ of how much each group counts, beside the group that counts most: what is left to its single words."""
+    mean = exponents.reshape(2, -1).mean(axis=0)
+    most = float(mean.max())
+    return np.sqrt(np.maximum(mean / most, _LEAST_TRUST) if most > 0 else np.ones(len(mean)))
+
+
+def _of_most_documents(documents: Array, most: int) -> NDArray[np.bool_]:
+    """Return which words to choose so that they are at most so many: those that more documents have than the others.
+
+    >>> _of_most_documents(np.array([3.0, 9.0, 3.0, 5.0]), 3).tolist()
+    [False, True, False, True]
+    """
+    if len(documents) <= most:
+        return np.full(len(documents), True)
+    first_left_out = len(documents) - 1 - most
+    return np.asarray(documents > np.partition(documents, first_left_out)[first_left_out])
 
 
 def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:

@@ -8,7 +8,7 @@ class.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -53,30 +53,45 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Exponents:
-    """How much the evidence of each group counts (groups), the power of the length, that of p(class), and biases."""
+    """How much the evidence of each group counts (groups), the power of the length, that of p(class), and biases.
+
+    ``one`` is the best exponent if all groups had the same. Evidence may have columns after those of the groups, which
+    count as ``further`` says, each pulled towards 1.
+    """
 
     groups: Array
     power: float
     prior: float
     bias: Array
+    one: float = 1.0
+    further: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def fitted(cls, rows: Scored) -> "Exponents":
         """Return the exponents that make the right classes of these rows likeliest."""
-        number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
-        one = _one_for_all(rows)
+        one, classes = _one_for_all(rows), rows.evidence.shape[1]
+        groups = np.full(rows.evidence.shape[2], one)
+        return cls(groups, _FIRST_POWER, 1.0, np.zeros(classes), one)._improved(rows)
+
+    def fitted_further(self, rows: Scored) -> "Exponents":
+        """Return the exponents of evidence that has more columns now, beginning with these."""
+        number = rows.evidence.shape[2] - len(self.groups)
+        return replace(self, further=np.ones(number))._improved(rows)
+
+    def _improved(self, rows: Scored) -> "Exponents":
         # With very many classes none has a bias of its own: to find it takes a square of them, and rows of each.
-        biased = classes if classes <= _MOST_BIASED else 0
-        flat = np.concatenate([np.full(number, one), [_FIRST_POWER, 1.0], np.zeros(biased)])
-        now, damping = cls._at(flat, number), 1e-3
-        loss, gradient, curvature = now._slope(rows, one)
+        classes = len(self.bias)
+        now = self if classes <= _MOST_BIASED else replace(self, bias=np.zeros(0))
+        flat, damping = now._flat(), 1e-3
+        place = len(self.groups) + len(self.further)
+        loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):
             while True:
                 damped = curvature + np.diag(damping * np.diag(curvature) + 1e-9)
                 moved = flat - np.linalg.solve(damped, gradient)
-                moved[number] = np.clip(moved[number], *_POWERS)
-                then = cls._at(moved, number)
-                slope = then._slope(rows, one)
+                moved[place] = np.clip(moved[place], *_POWERS)
+                then = now._at(moved)
+                slope = then._slope(rows)
                 if slope[0] <= loss or damping > 1e6:
                     break
                 damping = max(10 * damping, 1e-3)
@@ -86,11 +101,19 @@ class Exponents:
                 loss, gradient, curvature = slope
             if gain < _GAIN * rows.weights.sum():
                 break
-        return now if biased else replace(now, bias=np.zeros(classes))
+        return now if len(now.bias) else replace(now, bias=np.zeros(classes))
 
-    @classmethod
-    def _at(cls, flat: Array, number: int) -> "Exponents":
-        return cls(flat[:number], float(flat[number]), float(flat[number + 1]), flat[number + 2 :])
+    def _flat(self) -> Array:
+        return np.concatenate([self._columns, [self.power, self.prior], self.bias])
+
+    def _at(self, flat: Array) -> "Exponents":
+        groups, further, rest = np.split(flat, [len(self.groups), len(self.groups) + len(self.further)])
+        return replace(self, groups=groups, further=further, power=float(rest[0]), prior=float(rest[1]), bias=rest[2:])
+
+    @property
+    def _columns(self) -> Array:
+        """How much each column of evidence counts."""
+        return np.concatenate([self.groups, self.further])
 
     def log_posterior(self, rows: Scored) -> Array:
         """Return log p(class) of every row."""
@@ -98,22 +121,24 @@ class Exponents:
 
     def _log_posterior(self, rows: Scored) -> Array:
         # One product of a matrix and a vector: NumPy would take a stack of them one by one.
-        flat = rows.evidence.reshape(-1, rows.evidence.shape[2]) @ self.groups.astype(np.float32)
+        flat = rows.evidence.reshape(-1, rows.evidence.shape[2]) @ self._columns.astype(np.float32)
         z = flat.reshape(rows.log_shares.shape) * np.exp(-self.power * rows.lengths)[:, None]
         z += self.prior * rows.log_shares + (self.bias if len(self.bias) else 0.0)
         z -= z.max(axis=1, keepdims=True)
         return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
 
-    def _slope(self, rows: Scored, one: float) -> tuple[float, Array, Array]:
+    def _slope(self, rows: Scored) -> tuple[float, Array, Array]:
         """Return the loss, its gradient and its curvature (but for how the power bends the scores)."""
-        at = (self.groups, self.power, self.prior, self.bias)
+        at = (self._columns, self.power, self.prior, self.bias)
         loss, gradient, curvature = native.exponent_slope(*rows, at)
-        number = len(self.groups)
-        pull = ((self.groups - self.groups.mean()) / one) ** 2
-        loss += float(pull.sum() + (self.prior - 1) ** 2 + (self.bias**2).sum())
-        centred = (np.eye(number) - 1 / number) * (2 / one**2)
-        gradient[:number] += centred @ self.groups
-        curvature[:number, :number] += centred
+        grouped, number = len(self.groups), len(self._columns)
+        pull = ((self.groups - self.groups.mean()) / self.one) ** 2
+        loss += float(pull.sum() + (self.prior - 1) ** 2 + (self.bias**2).sum() + ((self.further - 1) ** 2).sum())
+        centred = (np.eye(grouped) - 1 / grouped) * (2 / self.one**2)
+        gradient[:grouped] += centred @ self.groups
+        curvature[:grouped, :grouped] += centred
+        gradient[grouped:number] += 2 * (self.further - 1)
+        curvature[grouped:number, grouped:number] += 2 * np.eye(number - grouped)
         gradient[number + 1] += 2 * (self.prior - 1)
         curvature[number + 1, number + 1] += 2
         gradient[number + 2 :] += 2 * self.bias

@@ -213,7 +213,7 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
     statistics, sizes, _ = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
     dealt = Dealt(texts, folds.assignment, sizes, folds.places)
-    settled, found = fit_discounted(family, statistics, dealt, score=True)
+    settled, found = fit_discounted(family, statistics, dealt)
     return Chosen(settled, statistics, np.maximum(found, LEAST))
 
 

@@ -43,6 +43,7 @@ try:
         sort_terms,
         survey_text,
         term_orders,
+        transpose_rows,
         word_evidence,
         word_groups,
     )
@@ -94,6 +95,7 @@ __all__ = [
     "sort_terms",
     "survey_text",
     "term_orders",
+    "transpose_rows",
     "word_evidence",
     "word_groups",
 ]

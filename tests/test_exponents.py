@@ -186,6 +186,22 @@ def test_slope_is_the_formula(classes, biased, seed, rows, groups):
     assert np.linalg.eigvalsh(curvature).min() > -1e-4 * size
 
 
+@pytest.mark.parametrize("further", [0, 2])
+def test_slope_is_that_of_the_loss(further):
+    rows = scored(0)
+    generator = np.random.default_rng(1)
+    flat = np.concatenate([generator.random(6) * 0.1 + 0.1, [0.3, 0.9], generator.normal(0, 0.1, 3)])
+    begun = Exponents(np.zeros(6 - further), 0.0, 1.0, np.zeros(3), 0.2, np.ones(further))
+    _, gradient, curvature = begun._at(flat)._slope(rows)
+    pairs = [(begun._at(flat + h)._slope(rows), begun._at(flat - h)._slope(rows)) for h in 1e-3 * np.eye(len(flat))]
+    found, others = ([(one[i] - other[i]) / 2e-3 for one, other in pairs] for i in (0, 1))
+    np.testing.assert_allclose(gradient, found, rtol=2e-3, atol=2e-2)
+    linear = np.delete(np.arange(len(flat)), 6)  # in all but the power of the length
+    np.testing.assert_allclose(
+        curvature[np.ix_(linear, linear)], np.array(others)[np.ix_(linear, linear)], rtol=2e-3, atol=0.2
+    )
+
+
 def test_slope_does_not_depend_on_threads():
     rows = scored(5, rows=4000, classes=5, groups=68)
     at = (np.full(68, 0.1), 0.3, 0.9, np.zeros(5))

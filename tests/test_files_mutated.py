@@ -42,6 +42,8 @@ MODELS = [
     (NaiveBayes(together=["colour", "size"]), NOTES),
     (Classifier(together=["colour", "size"]), NOTES),
     (TextClassifier(), TEXTS),
+    (TextClassifier(refine=1), TEXTS),
+    (TextClassifier(refine="full", ngrams=1), TEXTS),
     (TextClassifier(ngrams=1, calibrate=False, smoothing={"free": 1.0, "the": 2.0}, stop_words=["of"]), TEXTS),
     (TextClassifier(calibrate=False, counts="log", normalize=True, idf=True, min_df=2, max_features=15), TEXTS),
     (TextClassifier(calibrate=False, event="complement", smoothing={"a": {"free": 1.0}, "b": {"the": 2.0}}), TEXTS),

@@ -185,6 +185,20 @@ fn renumber_columns<'py>(
     Ok(row_arrays(py, rows))
 }
 
+/// The columns of a matrix of rows as rows.
+#[pyfunction]
+fn transpose_rows<'py>(
+    py: Python<'py>,
+    starts: PyReadonlyArray1<'py, i64>,
+    columns: PyReadonlyArray1<'py, i32>,
+    values: PyReadonlyArray1<'py, f32>,
+    width: usize,
+) -> PyResult<(Ints<'py, i64>, Ints<'py, i32>, Bound<'py, PyArray1<f32>>)> {
+    let (starts, columns, values) = (starts.as_slice()?, columns.as_slice()?, values.as_slice()?);
+    let (starts, rows, values) = py.detach(|| sparse::transposed(starts, columns, values, width)).map_err(refused)?;
+    Ok((PyArray1::from_vec(py, starts), PyArray1::from_vec(py, rows), PyArray1::from_vec(py, values)))
+}
+
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(survey_text, m)?)?;
     m.add_function(wrap_pyfunction!(count_units, m)?)?;
@@ -193,5 +207,6 @@ pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hash_texts, m)?)?;
     m.add_function(wrap_pyfunction!(sort_terms, m)?)?;
     m.add_function(wrap_pyfunction!(renumber_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(transpose_rows, m)?)?;
     Ok(())
 }

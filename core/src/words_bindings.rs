@@ -131,6 +131,7 @@ fn score_texts<'py>(
     groups: Given<'py, u8>,
     differences: (Given<'py, i64>, Given<'py, i32>, Given<'py, f64>),
     weights: Option<Given<'py, f64>>,
+    refinement: Option<PyReadonlyArray2<'py, f32>>,
     rule: (String, f64, f64, f64),
     mut out: PyReadwriteArray2<'py, f64>,
 ) -> PyResult<()> {
@@ -144,6 +145,7 @@ fn score_texts<'py>(
         classes: differences.1.as_slice()?,
         differences: differences.2.as_slice()?,
         weights,
+        refinement: refinement.as_ref().map_or(Ok(&[][..]), PyReadonlyArray2::as_slice)?,
         number,
     };
     let count = match rule.0.as_str() {

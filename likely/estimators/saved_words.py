@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from likely.files import Arrays
 from likely.statistics import Labels, Statistics
-from likely.text import WordStatistics, as_terms, sorted_terms
+from likely.text import WordStatistics, checked_terms, packed_terms, rises
 from likely.text.words import CLASSES, PAIRS
 
 _KINDS = {"offsets": np.int64, "bytes": np.uint8, "starts": np.int64, "codes": np.int32}
@@ -17,10 +17,8 @@ _KINDS = {"offsets": np.int64, "bytes": np.uint8, "starts": np.int64, "codes": n
 def packed_words(statistics: Statistics, name: str, arrays: Arrays) -> None:
     """Put the words of a block among the arrays; its sums are there already."""
     assert isinstance(statistics, WordStatistics)
-    offsets, characters, *_ = statistics.buffers
-    first, last = int(offsets[0]), int(offsets[-1])
-    found = {"offsets": offsets.astype(np.int64) - first, "bytes": characters[first:last].copy()}
-    found |= {"starts": statistics.starts, "codes": statistics.codes}
+    offsets, characters = packed_terms(statistics.terms)
+    found: Arrays = {"offsets": offsets, "bytes": characters, "starts": statistics.starts, "codes": statistics.codes}
     arrays.update({f"{name}.{part}": array for part, array in found.items()})
 
 
@@ -32,7 +30,8 @@ def read_words(classes: Labels, name: str, arrays: Mapping[str, NDArray[Any]]) -
     sizes = [*(len(sums[n]) for n in PAIRS), *(len(sums[n]) for n in CLASSES), len(starts)]
     if sizes != [len(codes)] * 3 + [len(classes)] * 2 + [len(offsets)]:
         raise ValueError("expected sums of every word and class, got others")
-    if not _rises(offsets, len(parts["bytes"])) or not _rises(starts, len(codes)) or np.any(np.diff(starts) == 0):
+    terms = checked_terms(offsets, parts["bytes"])
+    if not rises(starts, len(codes)) or np.any(np.diff(starts) == 0):
         raise ValueError("expected words one after the other, got others")
     if len(codes) and (codes.min() < 0 or codes.max() >= len(classes)):
         raise ValueError(f"expected classes below {len(classes)}, got others")
@@ -45,21 +44,7 @@ def read_words(classes: Labels, name: str, arrays: Mapping[str, NDArray[Any]]) -
             raise ValueError(f"expected finite numbers of 0 or more in {n!r}, got others")
     if np.any(sums["documents"] == 0):
         raise ValueError("expected words in some documents, got others")
-    terms = as_terms(offsets, parts["bytes"])
-    try:
-        terms.validate(full=True)
-    except ValueError:
-        raise ValueError("expected words as UTF-8, got other bytes") from None
-    in_order = sorted_terms(terms)[1]
-    if _has_twice(in_order):
-        raise ValueError("expected each word once, got one twice")
     return WordStatistics.of(terms, starts, codes, sums, classes)
-
-
-def _has_twice(in_order: Any) -> bool:
-    import pyarrow.compute as pc
-
-    return len(in_order) > 1 and bool(pc.any(pc.equal(in_order[1:], in_order[:-1])).as_py())
 
 
 def _array(name: str, arrays: Mapping[str, NDArray[Any]], kind: Any) -> NDArray[Any]:
@@ -69,7 +54,3 @@ def _array(name: str, arrays: Mapping[str, NDArray[Any]], kind: Any) -> NDArray[
             f"expected the array {name!r} of {np.dtype(kind)}, got {'none' if array is None else array.dtype}"
         )
     return array
-
-
-def _rises(starts: NDArray[Any], last: int) -> bool:
-    return len(starts) > 0 and starts[0] == 0 and starts[-1] == last and bool(np.all(np.diff(starts) >= 0))

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.discounting import collect_discounted
+from likely.discounting import Refine, collect_discounted
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge, scaling
 from likely.estimators.questions import random_generator
 from likely.estimators.worded import WordExplanation, added_up
-from likely.families import subtract_logs
+from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
@@ -53,6 +53,9 @@ class TextClassifier(GenerativeClassifier):
         how many words say something at most: those that come most often
     calibrate
         fit exponents; otherwise the words of a text count as they come
+    refine
+        with exponents, what is left to single words: 0, nothing; 1, scores of words and classes by one more pass over
+        all texts; "full", by ten, which is logistic regression that begins where the exponents end
     event, smoothing
         without exponents, and for ``sample`` and ``log_density``: "multinomial", "complement" or "bernoulli", and the
         count that every word is imagined to have: a number, a dict from words to numbers, a dict from classes to such
@@ -101,6 +104,7 @@ class TextClassifier(GenerativeClassifier):
         max_df: int | float = 1.0,
         max_features: int | None = None,
         calibrate: bool = True,
+        refine: Any = 0,
         event: str = "multinomial",
         smoothing: Any = 1.0,
         counts: str = "plain",
@@ -119,6 +123,7 @@ class TextClassifier(GenerativeClassifier):
         self.max_df = max_df
         self.max_features = max_features
         self.calibrate = calibrate
+        self.refine = refine
         self.event = event
         self.smoothing = smoothing
         self.counts = counts
@@ -173,16 +178,28 @@ class TextClassifier(GenerativeClassifier):
         kept = Kept(self.min_df, self.max_df, self.max_features)
         return Bag(analyzer, self.event, self.smoothing, counting, kept)  # type: ignore[arg-type]
 
+    def _refine(self) -> Refine:
+        """Return how words are refined, or raise ValueError if that cannot be."""
+        refine = self.refine.item() if isinstance(self.refine, np.generic) else self.refine
+        if type(refine) not in (int, str) or refine not in (0, 1, "full"):
+            raise ValueError(f"expected refine to be 0, 1 or 'full', got {on_one_line(self.refine)}")
+        if refine and not self.calibrate:
+            raise ValueError(f"expected calibrate=True to refine, got refine={refine!r} without: leave one of them out")
+        return refine  # type: ignore[no-any-return]
+
     def _remember(self) -> None:
         self._bag()  # which says what parameters of a file do not fit
+        self._refine()
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         return (Part(self._bag(), None),)
 
     def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+        refine = self._refine()
         if not self.calibrate:
             return super()._begun(table, assignment)
-        family, words = collect_discounted(self._bag(), table.strings[0], assignment, seed=self.random_state)
+        texts, seed = table.strings[0], self.random_state
+        family, words = collect_discounted(self._bag(), texts, assignment, seed=seed, refine=refine)
         statistics = JointStatistics(class_weights(assignment), (words,))
         return Knowledge((Part(family, None),), statistics, table.columns, self._given_priors())
 

@@ -22,6 +22,7 @@ from likely.files import STORED, Arrays
 _OF_TEXT = {
     "bag of words": ("likely.families.bag", "Bag"),
     "discounted words": ("likely.families.discounted", "Discounted"),
+    "refinement": ("likely.families.refinement", "Refinement"),
     "analyzer": ("likely.text", "Analyzer"),
     "counting": ("likely.families.counting", "Counting"),
     "kept words": ("likely.text", "Kept"),

@@ -54,6 +54,8 @@ class BagDensity(Density):
         the mean number of words in a text of each class
     weights
         what the count of each word is multiplied with, or None if with nothing
+    refinement
+        words × classes: what else is added to the scores of words, if anything
     """
 
     analyzer: Analyzer
@@ -69,6 +71,7 @@ class BagDensity(Density):
     rule: tuple[str, float, float, float]
     length: Array
     weights: Array | None = None
+    refinement: NDArray[np.float32] | None = None
 
     @classmethod
     def of(
@@ -112,7 +115,7 @@ class BagDensity(Density):
         """Add the scores of every row's words; a missing text adds nothing."""
         texts = block.texts()
         pairs = (self.starts, self.codes, self.differences)
-        scores = (self.orders, self.base, self.groups, pairs, self.weights, self.rule)
+        scores = (self.orders, self.base, self.groups, pairs, self.weights, self.refinement, self.rule)
         self.analyzer.add_scores(texts, self._known, *scores, out)
         if self.constant.any():
             out += self.constant if not texts.null_count else present(texts)[:, None] * self.constant
@@ -156,7 +159,7 @@ class BagDensity(Density):
         scores = self.base[self.groups, c] + (0.0 if self.common is None else self.common)
         own = self.codes == c
         scores[self._words[own]] += self.differences[own]
-        return np.asarray(scores)
+        return np.asarray(scores if self.refinement is None else scores + self.refinement[:, c])
 
     def word_odds(self, block: Block, one: Codes, other: Codes) -> tuple[NDArray[np.int64], Any, Any, Array]:
         """Return what every word of each row says: where rows begin, the words, their counts, and log-odds."""
@@ -180,6 +183,7 @@ class BagDensity(Density):
         places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         known = keys[places] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
         scores: Array = self.base[self.groups[words], codes]
+        scores = scores if self.refinement is None else scores + self.refinement[words, codes]
         return np.where(known, scores + self.differences[places], scores) if len(keys) else scores
 
     def column(self, j: int) -> "BagDensity":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
+from likely.families.refinement import Refinement
 from likely.statistics import Array, Labels, Statistics, class_shares, distinct
 from likely.text import Kept, WordStatistics
 
@@ -36,6 +37,8 @@ class Discounted(Bag):
         what is added to the scores of the classes of these labels
     edges
         of single words, and of longer units: where groups are cut by how much words tell of the class
+    refinement
+        what single words say beside that, of the classes of the labels
     """
 
     exponents: Any = field(default_factory=lambda: np.ones(12))
@@ -45,6 +48,7 @@ class Discounted(Bag):
     bias: Any = field(default_factory=lambda: np.zeros(0))
     labels: Any = field(default_factory=lambda: np.zeros(0))
     edges: Any = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
+    refinement: Refinement | None = None
 
     name = "discounted words"
     calibrated = True
@@ -63,6 +67,9 @@ class Discounted(Bag):
             raise ValueError(f"expected plain counts of discounted words, got {self.counting}")
         if len(self.exponents) != 2 * groups or not fits or len(self.bias) != len(labels):
             raise ValueError("expected an exponent for each group of words and a bias for each class, got others")
+        width = len(labels) if self.refinement is None else self.refinement.scores.shape[1]
+        if width != len(labels):
+            raise ValueError(f"expected scores of words in {len(labels)} classes, got {width}")
 
     def solve(self, statistics: Statistics) -> BagDensity:
         """Return the scores of every word and class."""
@@ -74,7 +81,9 @@ class Discounted(Bag):
         own = groups[kept.words.words]
         exponents = np.where(evidence > 0, forward[own], backward[own])
         differences = exponents * evidence - backward[own] * against[kept.words.codes]
-        constant = (self.prior - 1) * np.log(class_shares(kept.weight)) + self._bias(statistics.labels["class"])
+        places = self._places(statistics.labels["class"])
+        bias = np.append(self.bias, 0.0)[places]  # of a class of which nothing was known: 0
+        constant = (self.prior - 1) * np.log(class_shares(kept.weight)) + bias
         return BagDensity(
             self.analyzer,
             kept.words.terms,
@@ -88,16 +97,15 @@ class Discounted(Bag):
             constant,
             ("log", self.power, self.usual, 0.0),
             np.zeros(len(constant)),
+            refinement=None if self.refinement is None else self.refinement.table(kept.words.terms, places),
         )
 
-    def _bias(self, classes: Labels) -> Array:
-        """Return the bias of every class; that of a class of which nothing was known is 0."""
-        found = np.zeros(len(classes))
-        if len(self.labels):
-            places = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
-            known = self.labels[places] == classes
-            found[known] = self.bias[places[known]]
-        return found
+    def _places(self, classes: Labels) -> NDArray[np.int64]:
+        """Return where classes are among the labels, −1 for those that are not."""
+        if not len(self.labels):
+            return np.full(len(classes), -1)
+        places = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
+        return np.where(self.labels[places] == classes, places, -1)
 
 
 def _is_numbers(array: Any) -> bool:

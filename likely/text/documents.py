@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from likely import native
+
 Buffers = tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -61,6 +63,42 @@ def as_terms(offsets: NDArray[np.int64], characters: NDArray[np.uint8]) -> pa.Ar
     """Return a vocabulary from its buffers, without a copy."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(characters)]
     return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
+
+
+def packed_terms(terms: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return where the terms of a vocabulary begin, the first at 0, and their bytes, and no others."""
+    offsets, characters, *_ = buffers(terms)
+    first, last = int(offsets[0]), int(offsets[-1])
+    return offsets.astype(np.int64) - first, characters[first:last].copy()
+
+
+def checked_terms(offsets: Any, characters: Any) -> pa.Array:
+    """Return a vocabulary from the buffers that a file has, or raise ValueError if they hold none.
+
+    >>> checked_terms(np.array([0, 1, 3]), np.frombuffer(b"abc", np.uint8)).to_pylist()
+    ['a', 'bc']
+    """
+    import pyarrow.compute as pc
+
+    for array, kind in ((offsets, np.int64), (characters, np.uint8)):
+        if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+            raise ValueError("expected words as where they begin and their bytes, got others")
+    if not rises(offsets, len(characters)):
+        raise ValueError("expected words one after the other, got others")
+    terms = as_terms(offsets, characters)
+    try:
+        terms.validate(full=True)
+    except ValueError:
+        raise ValueError("expected words as UTF-8, got other bytes") from None
+    in_order = terms.take(pa.array(native.sort_terms(buffers(terms))))
+    if len(in_order) > 1 and pc.any(pc.equal(in_order[1:], in_order[:-1])).as_py():
+        raise ValueError("expected each word once, got one twice")
+    return terms
+
+
+def rises(starts: NDArray[Any], last: int) -> bool:
+    """Say whether these are where things begin, one after the other, and where the last one ends."""
+    return len(starts) > 0 and starts[0] == 0 and starts[-1] == last and bool(np.all(np.diff(starts) >= 0))
 
 
 def buffers(texts: pa.Array) -> Buffers:

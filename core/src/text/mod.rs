@@ -15,7 +15,7 @@
 //! | `amounts.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
 //! | `scores.rs` | scores of documents by those of their units |
 //! | `hashing.rs` | rows of a sparse matrix whose columns are hashes |
-//! | `sparse.rs` | terms sorted, columns renumbered, rows weighed |
+//! | `sparse.rs` | terms sorted, columns renumbered, rows made columns |
 //!
 //! # How to add a sink
 //!

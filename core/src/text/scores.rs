@@ -20,6 +20,8 @@ pub struct Scores<'a> {
     pub differences: &'a [f64],
     /// What the count of each unit is multiplied with; none if with nothing.
     pub weights: &'a [f64],
+    /// Units × classes: what else is added to the score of each unit. May be empty.
+    pub refinement: &'a [f32],
     pub number: usize,
 }
 
@@ -74,6 +76,7 @@ impl Scores<'_> {
             && self.base.len().is_multiple_of(k)
             && self.differences.len() == n
             && (self.weights.is_empty() || self.weights.len() == self.groups.len())
+            && (self.refinement.is_empty() || self.refinement.len() == self.groups.len() * k)
             && self.groups.len() + 1 == self.starts.len()
             && rises(self.starts, n)
             && self.groups.iter().all(|&group| usize::from(group) < self.base.len() / k)
@@ -88,6 +91,10 @@ impl Scores<'_> {
             sums[usize::from(self.groups[unit])] += count;
             for i in self.starts[unit] as usize..self.starts[unit + 1] as usize {
                 out[self.classes[i] as usize] += count * self.differences[i];
+            }
+            if !self.refinement.is_empty() {
+                let more = &self.refinement[unit * self.number..(unit + 1) * self.number];
+                out.iter_mut().zip(more).for_each(|(o, &m)| *o += count * f64::from(m));
             }
         }
         for (base, &sum) in self.base.chunks(self.number).zip(sums.iter()).filter(|(_, sum)| **sum != 0.0) {

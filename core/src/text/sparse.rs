@@ -1,7 +1,8 @@
-//! What is done to counts once all texts are read: terms sorted, columns renumbered, rows weighed.
+//! What is done to counts once all texts are read: terms sorted, columns renumbered, rows made columns.
 
 use super::sinks::{Rows, append};
 use super::texts::{TextError, Texts};
+use crate::sparse::rises;
 use crate::threads;
 
 /// Rows renumbered together.
@@ -51,6 +52,36 @@ pub fn renumbered(starts: &[i64], units: &[i32], counts: &[i32], numbers: &[i32]
     Ok(all)
 }
 
+/// Rows of a matrix: where each begins, the columns of its cells, and the values beside them.
+pub type Cells = (Vec<i64>, Vec<i32>, Vec<f32>);
+
+/// The columns of a matrix of rows, each with its rows in rising order.
+pub fn transposed(starts: &[i64], columns: &[i32], values: &[f32], width: usize) -> Result<Cells, TextError> {
+    let inside = columns.iter().all(|&column| column >= 0 && (column as usize) < width);
+    if !rises(starts, columns.len()) || !inside || columns.len() != values.len() || i32::try_from(starts.len()).is_err()
+    {
+        return Err(TextError::Layout);
+    }
+    let mut begins = vec![0; width + 1];
+    for &column in columns {
+        begins[column as usize + 1] += 1;
+    }
+    for column in 0..width {
+        begins[column + 1] += begins[column];
+    }
+    let mut next = begins.clone();
+    let (mut rows, mut cells) = (vec![0; columns.len()], vec![0.0; columns.len()]);
+    for row in 0..starts.len() - 1 {
+        for i in starts[row] as usize..starts[row + 1] as usize {
+            let place = &mut next[columns[i] as usize];
+            rows[*place as usize] = row as i32;
+            cells[*place as usize] = values[i];
+            *place += 1;
+        }
+    }
+    Ok((begins, rows, cells))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Offsets;
@@ -71,6 +102,16 @@ mod tests {
         let mut expected = terms.to_vec();
         expected.sort_by_key(|term| term.chars().collect::<Vec<_>>());
         assert_eq!(order.iter().map(|&i| terms[i as usize]).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn columns_become_rows() {
+        let (starts, rows, values) = transposed(&[0, 2, 2, 4], &[2, 0, 2, 1], &[1.0, 2.0, 3.0, 4.0], 3).unwrap();
+        assert_eq!((starts, rows, values), (vec![0, 1, 2, 4], vec![0, 2, 0, 2], vec![2.0, 4.0, 1.0, 3.0]));
+        for broken in [[-1], [3]] {
+            assert_eq!(transposed(&[0, 1], &broken, &[1.0], 3), Err(TextError::Layout));
+        }
+        assert_eq!(transposed(&[], &[], &[], 3), Err(TextError::Layout));
     }
 
     #[test]
