@@ -5,18 +5,18 @@
 //! z moves with the exponents (e, γ, κ) by u_c = (s^(−γ) F_c, −log s · Σ e F s^(−γ), log p_c), and with β_c by 1. With m the mean
 //! of u by the probabilities p_c, the curvature is Σ p_c (u_c − m)(u_c − m)ᵀ, but for how γ bends z.
 
+use crate::scatter::{Bucket, Part, padded};
 use crate::simd::dispatch;
 use crate::threads;
 
 /// Classes of less probability add nothing to the curvature: it says how far to go, the gradient where to stop.
 const LEAST: f64 = 1e-4;
-/// Moves summed together.
-const BLOCK: usize = 128;
-/// Moves are padded to a multiple of this, and their products summed in tiles of so many by `TALL`.
+/// Moves that wait to be multiplied together.
+const BUCKET: usize = 128;
+/// Numbers multiplied side by side.
 const WIDE: usize = 16;
-const TALL: usize = 4;
 /// Sums of fractions depend on the order of adding: the number of pieces follows from the data.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 17;
 const MOST_PIECES: usize = 16;
 
 /// Rows with the evidence of every group (rows × classes × groups), the logarithm of their length, of the classes' shares
@@ -83,9 +83,10 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     let size = moved + biased;
     let mut out = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
     let exponents: Vec<f32> = at.groups.iter().map(|&e| e as f32).collect();
-    let mut products = Products::new(moved);
+    let stride = padded(moved);
+    let (mut products, mut bucket) = (Part::new(stride, false), Bucket::new(BUCKET * stride, true));
     let (mut scores, mut evidence, mut gaps) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
-    let (mut mean, mut total, mut rest) = (vec![0.0_f32; moved], vec![0.0_f32; g], vec![0.0_f32; moved]);
+    let (mut mean, mut total, mut rest) = (vec![0.0_f32; moved], vec![0.0_f32; g], vec![0.0; moved]);
     let mut likely: Vec<usize> = Vec::new();
     for row in own {
         let features = &rows.evidence[row * k * g..(row + 1) * k * g];
@@ -121,27 +122,26 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         likely.extend((0..k).filter(|&c| p[c] * (1.0 - p[c]) >= LEAST));
         rest.fill(0.0);
         for &c in &likely {
-            let place = products.next::<FUSED>();
-            for (b, v) in place[..g].iter_mut().enumerate() {
-                *v = factor as f32 * features[c * g + b] - mean[b];
+            let line = bucket.line(stride);
+            for (b, v) in line[..g].iter_mut().enumerate() {
+                *v = f64::from(factor as f32 * features[c * g + b] - mean[b]);
             }
-            place[g] = -(length * evidence[c]) as f32 - mean[g];
-            place[g + 1] = log_shares[c] as f32 - mean[g + 1];
+            line[g] = -length * evidence[c] - f64::from(mean[g]);
+            line[g + 1] = log_shares[c] - f64::from(mean[g + 1]);
             if biased > 0 {
-                add::<FUSED>(&mut rest, &place[..moved], p[c] as f32);
-                for (b, &v) in place[..moved].iter().enumerate() {
-                    out.curvature[b * size + moved + c] += weight * p[c] * f64::from(v);
+                for (b, &v) in line[..moved].iter().enumerate() {
+                    rest[b] += p[c] * v;
+                    out.curvature[b * size + moved + c] += weight * p[c] * v;
                 }
             }
-            let root = (weight * p[c]).sqrt() as f32;
-            place[..moved].iter_mut().for_each(|v| *v *= root);
+            products.take(&mut bucket, weight * p[c], stride);
         }
         if biased > 0 {
             // Of the biases, the mean is by the classes that are left, so that it stays a sum of squares.
             let kept: f64 = likely.iter().map(|&c| p[c]).sum();
             for &c in &likely {
                 for (b, &r) in rest.iter().enumerate() {
-                    out.curvature[b * size + moved + c] -= weight * p[c] * f64::from(r);
+                    out.curvature[b * size + moved + c] -= weight * p[c] * r;
                 }
                 for &d in &likely {
                     out.curvature[(moved + c) * size + moved + d] -= weight * p[c] * p[d] * (2.0 - kept);
@@ -150,10 +150,13 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
             }
         }
     }
-    products.write::<FUSED>(&mut out.curvature, size);
+    products.empty(&mut bucket, stride);
     for a in 0..size {
-        for b in 0..a {
-            out.curvature[a * size + b] = out.curvature[b * size + a];
+        for b in 0..size {
+            let (low, high) = (a.min(b), a.max(b));
+            let sum =
+                if high < moved { products.product[low * stride + high] } else { out.curvature[low * size + high] };
+            out.curvature[a * size + b] = sum;
         }
     }
     out
@@ -176,67 +179,10 @@ fn dot<const FUSED: bool>(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f32>()
 }
 
+// A loop, as a closure given to an iterator may be compiled apart, without the instructions of its caller.
 #[inline(always)]
 fn add<const FUSED: bool>(sum: &mut [f32], more: &[f32], factor: f32) {
-    sum.iter_mut().zip(more).for_each(|(s, &m)| *s = fma::<FUSED>(factor, m, *s));
-}
-
-/// The sum of v vᵀ over vectors v: its upper triangle, in tiles.
-struct Products {
-    width: usize,
-    padded: usize,
-    block: Vec<f32>,
-    filled: usize,
-    sums: Vec<f64>,
-}
-
-impl Products {
-    fn new(width: usize) -> Self {
-        let padded = width.next_multiple_of(WIDE);
-        Self { width, padded, block: vec![0.0; BLOCK * padded], filled: 0, sums: vec![0.0; padded * padded] }
-    }
-
-    /// Where the next vector goes.
-    #[inline(always)]
-    fn next<const FUSED: bool>(&mut self) -> &mut [f32] {
-        if self.filled == BLOCK {
-            self.sum::<FUSED>();
-        }
-        self.filled += 1;
-        &mut self.block[(self.filled - 1) * self.padded..self.filled * self.padded]
-    }
-
-    #[inline(always)]
-    fn sum<const FUSED: bool>(&mut self) {
-        let n = self.padded;
-        for a in (0..n).step_by(TALL) {
-            for b in (a / WIDE * WIDE..n).step_by(WIDE) {
-                let mut tile = [[0.0_f32; WIDE]; TALL];
-                for v in self.block.chunks_exact(n).take(self.filled) {
-                    let (left, right) = (&v[a..a + TALL], &v[b..b + WIDE]);
-                    for i in 0..TALL {
-                        for j in 0..WIDE {
-                            tile[i][j] = fma::<FUSED>(left[i], right[j], tile[i][j]);
-                        }
-                    }
-                }
-                for (i, row) in tile.iter().enumerate() {
-                    let sums = &mut self.sums[(a + i) * n + b..(a + i) * n + b + WIDE];
-                    sums.iter_mut().zip(row).for_each(|(sum, more)| *sum += f64::from(*more));
-                }
-            }
-        }
-        self.filled = 0;
-    }
-
-    /// Adds the upper triangle to a matrix with rows of `size`.
-    #[inline(always)]
-    fn write<const FUSED: bool>(&mut self, out: &mut [f64], size: usize) {
-        self.sum::<FUSED>();
-        for a in 0..self.width {
-            for b in a..self.width {
-                out[a * size + b] += self.sums[a * self.padded + b];
-            }
-        }
+    for (s, &m) in sum.iter_mut().zip(more) {
+        *s = fma::<FUSED>(factor, m, *s);
     }
 }
