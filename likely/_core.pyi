@@ -146,7 +146,7 @@ def transpose_rows(
     starts: _Offsets, columns: _Ints, values: NDArray[np.float32], width: int
 ) -> tuple[_Offsets, _Ints, NDArray[np.float32]]: ...
 
-_Amounts = tuple[_Offsets, _Ints, _Floats, _Floats, _Floats]
+_Amounts = tuple[_Offsets, _Ints, _Floats]
 _NumberedAmounts = tuple[_Texts, _Offsets, _Ints, _Floats, _Floats, _Floats, _Ints]
 
 def collect_amounts(

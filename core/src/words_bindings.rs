@@ -8,19 +8,20 @@ use crate::text::{Known, Vocabulary};
 use crate::text_bindings::{RowArrays, Settings, Tables, TermArrays, TextArrays, analysis};
 use crate::text_bindings::{refused, row_arrays, strings, term_arrays, texts};
 use numpy::PyUntypedArrayMethods;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 type Given<'py, T> = PyReadonlyArray1<'py, T>;
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
-/// Where the classes of each unit begin, the classes, and the count, share and documents of each.
-type AmountArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Floats<'py>, Floats<'py>, Floats<'py>);
+/// Where the classes of each unit begin, the classes, and a line of count, share and documents for each.
+type AmountArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f64>>);
 
-fn amount_arrays(py: Python<'_>, by_unit: ByUnit) -> AmountArrays<'_> {
-    let of = |f: fn(&Amount) -> f64| by_unit.amounts.iter().map(f).collect::<Vec<_>>().into_pyarray(py);
-    let sums = (of(|a| a.count), of(|a| a.share), of(|a| a.documents));
-    (by_unit.starts.into_pyarray(py), by_unit.classes.into_pyarray(py), sums.0, sums.1, sums.2)
+fn amount_arrays(py: Python<'_>, by_unit: ByUnit) -> PyResult<AmountArrays<'_>> {
+    let lines: Vec<[f64; 3]> = by_unit.amounts.into_iter().map(|a| [a.count, a.share, a.documents]).collect();
+    let shape = [lines.len(), 3];
+    let amounts = lines.into_flattened().into_pyarray(py).reshape(shape)?;
+    Ok((by_unit.starts.into_pyarray(py), by_unit.classes.into_pyarray(py), amounts))
 }
 
 /// What every class has of each unit; the weight of its documents, the sum of the logarithms of their sizes, and the sizes;
@@ -58,7 +59,7 @@ fn collect_amounts<'py>(
         .map_err(refused)?;
     let sums = (of_classes.documents, of_classes.log_sizes, of_classes.sizes);
     let sums = (sums.0.into_pyarray(py), sums.1.into_pyarray(py), sums.2.into_pyarray(py));
-    Ok((amount_arrays(py, amounts), sums, row_arrays(py, rows), term_arrays(py, terms)))
+    Ok((amount_arrays(py, amounts)?, sums, row_arrays(py, rows), term_arrays(py, terms)))
 }
 
 /// Terms; where the classes of each begin, the classes, counts, shares, documents; and the new number of each class.
@@ -100,7 +101,7 @@ fn merge_amounts<'py>(
     let sums = [amounts(&one)?, amounts(&two)?];
     let (first, second) = (side(&one, &terms[0], &sums[0])?, side(&two, &terms[1], &sums[1])?);
     let merged = py.detach(|| merge(&first, &second, factor));
-    Ok(merged.ok().map(|(sum, left)| (amount_arrays(py, sum), left.into_pyarray(py))))
+    merged.ok().map(|(sum, left)| Ok((amount_arrays(py, sum)?, left.into_pyarray(py)))).transpose()
 }
 
 /// Words that can be looked up: built once, and kept beside the model that has them.

@@ -154,7 +154,8 @@ class Evidence:
     def arrays(self) -> Any:
         """The words as the core takes them."""
         sums = self.words.sums
-        return self.words.starts, self.words.codes, sums["share"] * self.scale, sums["documents"], self.orders
+        documents = np.ascontiguousarray(sums["documents"])
+        return self.words.starts, self.words.codes, sums["share"] * self.scale, documents, self.orders
 
 
 # Fitting the exponents and solving for scores ask the same of the same statistics.

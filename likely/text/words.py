@@ -65,11 +65,11 @@ class WordStatistics(Statistics):
         found = native.merge_amounts(self._side(labels), other._side(labels), sign)
         if found is None:
             raise ValueError(NOT_LEARNED.format("have words that are not left in their class"))
-        (starts, codes, *pairs), left = found
+        (starts, codes, amounts), left = found
         terms = pa.concat_arrays([self.terms, other.terms]).take(pa.array(left))
         one, two = self._of_classes(labels), other._of_classes(labels)
         classes = {name: one[name] + sign * two[name] for name in CLASSES}
-        return self.of(terms, starts, codes, {**dict(zip(PAIRS, pairs, strict=True)), **classes}, labels)
+        return self.of(terms, starts, codes, {**dict(zip(PAIRS, amounts.T, strict=True)), **classes}, labels)
 
     def __sub__(self, other: Statistics) -> "WordStatistics":
         left = self._combined(other, -1.0)
@@ -160,8 +160,8 @@ def collect_sized(
 ) -> Collected:
     """Collect the statistics of texts whose classes are known; keep the counts of the texts of these numbers."""
     classes, codes, weights = assignment
-    (starts, pairs, *sums), of_classes, rows, terms = analyzer.amounts(
+    (starts, pairs, amounts), of_classes, rows, terms = analyzer.amounts(
         texts, codes, weights, len(classes), kept, measure
     )
-    named = {**dict(zip(PAIRS, sums, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
+    named = {**dict(zip(PAIRS, amounts.T, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
     return Collected(WordStatistics.of(as_terms(*terms), starts, pairs, named, classes), of_classes[2], Rows(*rows))

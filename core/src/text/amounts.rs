@@ -7,6 +7,7 @@ use super::split::Analysis;
 use super::texts::{TextError, Texts};
 use super::units::{Units, read_pieces};
 use super::vocabulary::Vocabulary;
+use crate::simd::prefetch;
 use std::f64::consts::LN_2;
 use std::sync::LazyLock;
 
@@ -229,36 +230,52 @@ impl Sums {
 
 /// Puts the parts, in the order of their classes, together unit by unit.
 fn by_unit(parts: &[Part], units: usize) -> ByUnit {
-    let mut starts = vec![0_i64; units + 1];
-    // The same class may come in several parts, one after the other: its amounts are one.
-    let mut last = vec![u32::MAX; units];
+    // Of each unit, how many classes have it, and the last that was seen: the same may come in several parts.
+    let mut seen = vec![(0_u32, u32::MAX); units];
     for part in parts {
-        for &unit in &part.units {
-            if last[unit as usize] != part.class as u32 {
-                last[unit as usize] = part.class as u32;
-                starts[unit as usize + 1] += 1;
-            }
+        for (i, &unit) in part.units.iter().enumerate() {
+            expect(&seen, part.units.get(i + AHEAD));
+            let (classes, last) = &mut seen[unit as usize];
+            *classes += u32::from(*last != part.class as u32);
+            *last = part.class as u32;
         }
     }
-    for i in 0..units {
-        starts[i + 1] += starts[i];
-    }
+    let mut starts = Vec::with_capacity(units + 1);
+    starts.push(0);
+    starts.extend(seen.iter().scan(0, |end, (classes, _)| {
+        *end += i64::from(*classes);
+        Some(*end)
+    }));
+    let mut places: Vec<(i64, u32)> = starts[..units].iter().map(|&start| (start, u32::MAX)).collect();
     let total = starts[units] as usize;
     let (mut classes, mut amounts) = (vec![-1; total], vec![Amount::default(); total]);
-    let mut ends: Vec<i64> = starts[..units].to_vec();
     for part in parts {
-        for (&unit, &amount) in part.units.iter().zip(&part.amounts) {
-            let end = &mut ends[unit as usize];
-            if *end > starts[unit as usize] && classes[*end as usize - 1] == part.class as i32 {
-                amounts[*end as usize - 1].add(amount, 1.0);
-            } else {
-                classes[*end as usize] = part.class as i32;
-                amounts[*end as usize] = amount;
-                *end += 1;
+        for (i, (&unit, &amount)) in part.units.iter().zip(&part.amounts).enumerate() {
+            expect(&places, part.units.get(i + 2 * AHEAD));
+            if let Some(&later) = part.units.get(i + AHEAD) {
+                prefetch(&amounts[(places[later as usize].0 as usize).min(total - 1)]);
             }
+            let (place, last) = &mut places[unit as usize];
+            if *last == part.class as u32 {
+                amounts[*place as usize - 1].add(amount, 1.0);
+                continue;
+            }
+            classes[*place as usize] = part.class as i32;
+            amounts[*place as usize] = amount;
+            *place += 1;
+            *last = part.class as u32;
         }
     }
     ByUnit { starts, classes, amounts }
+}
+
+/// Units looked at ahead.
+const AHEAD: usize = 16;
+
+fn expect<T>(places: &[T], unit: Option<&u32>) {
+    if let Some(&unit) = unit {
+        prefetch(&places[unit as usize]);
+    }
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ pub fn read_pieces<S: Default + Send, T: Send>(
     // Of each thread, the nodes of the whole that its own are; and of each piece, who read it, and which nodes were new then.
     let mut here: Vec<Vec<u32>> = Vec::new();
     let mut results: Vec<Option<(T, usize, Range<usize>)>> = (0..pieces).map(|_| None).collect();
+    let threads = taken.len();
     for (thread, own) in taken.into_iter().enumerate() {
         let mut before = 0;
         for (piece, made) in own.pieces {
@@ -67,7 +68,7 @@ pub fn read_pieces<S: Default + Send, T: Send>(
         let vocabulary = own.state.0.lexicon;
         here.push(match &mut whole {
             None => (0..vocabulary.nodes() as u32).collect(),
-            Some(whole) => whole.absorb(&vocabulary),
+            Some(whole) => whole.absorb(&vocabulary, thread + 1 == threads),
         });
         whole.get_or_insert(vocabulary);
     }

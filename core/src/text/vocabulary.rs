@@ -116,23 +116,40 @@ impl Vocabulary {
         &self.arena[place as usize..place as usize + length as usize]
     }
 
-    /// Takes in all that another vocabulary of the same stop words holds, and returns the node here of each node there.
-    pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
+    /// Takes in all that another vocabulary of the same stop words holds, and returns the node here of each node there. What
+    /// comes from the `last` one is only told apart from what was here before, and not found again.
+    pub fn absorb(&mut self, other: &Self, last: bool) -> Vec<u32> {
         let mut here: Vec<u32> = Vec::with_capacity(other.nodes());
+        let before = self.nodes() as u32;
         for (i, node) in other.nodes.iter().enumerate() {
             if let Some(later) = other.nodes.get(i + AHEAD) {
                 match later.parts() {
                     None => self.words.expect(later.hash),
-                    Some((left, last)) => {
-                        if let Some((&left, &last)) = here.get(left as usize).zip(here.get(last as usize)) {
-                            self.grams.expect(self.seeds.gram(left, last).hash);
+                    Some((left, word)) => {
+                        if let Some((&left, &word)) = here.get(left as usize).zip(here.get(word as usize)) {
+                            self.grams.expect(self.seeds.gram(left, word).hash);
                         }
                     }
                 }
             }
             here.push(match node.parts() {
-                None => self.add(other.text(i as u32)),
-                Some((left, last)) => self.gram(&self.seeds.gram(here[left as usize], here[last as usize])),
+                None => {
+                    let text = other.text(i as u32);
+                    let name = self.seeds.word(text, text.len());
+                    self.find_word(&name, text).unwrap_or_else(|place| self.add_word(place, &name, text))
+                }
+                Some((left, word)) => {
+                    let (left, word) = (here[left as usize], here[word as usize]);
+                    let name = self.seeds.gram(left, word);
+                    if !last {
+                        self.gram(&name)
+                    } else if left >= before || word >= before {
+                        self.next(Node { place: name.key, length: GRAM, hash: name.hash })
+                    } else {
+                        let found = self.grams.find(&name, |_| true);
+                        found.unwrap_or_else(|_| self.next(Node { place: name.key, length: GRAM, hash: name.hash }))
+                    }
+                }
             });
         }
         here
@@ -220,6 +237,12 @@ mod tests {
 
     #[test]
     fn absorbing_takes_in_what_is_new() {
+        for last in [false, true] {
+            absorbed(last);
+        }
+    }
+
+    fn absorbed(last: bool) {
         let read = |vocabulary: &mut Vocabulary, words: &[String]| {
             for three in words.windows(3) {
                 vocabulary.add_words(three.iter().map(String::as_bytes));
@@ -230,7 +253,7 @@ mod tests {
         read(&mut left, &words[..900]);
         read(&mut right, &words[700..]);
         let before = strings(&left);
-        let here = left.absorb(&right);
+        let here = left.absorb(&right, last);
         let (after, other) = (strings(&left), strings(&right));
         assert_eq!(after[..before.len()], before);
         assert!(here.iter().zip(&other).all(|(&node, text)| after[node as usize] == *text));
