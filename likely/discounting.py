@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
-from likely.distinct import distinct_texts
+from likely.distinct import drawn_texts
 from likely.exponents import Exponents, Scored
 from likely.families.bag import Bag
 from likely.families.bag_density import of_present, present
@@ -21,6 +21,7 @@ from likely.families.refinement import Refinement
 from likely.learn import deal
 from likely.refining import Unrefined, WordMatrix, descended, newton
 from likely.statistics import Array, Assignment, Labels
+from likely.table import read_assignment
 from likely.text import Rows, WordStatistics, collect_sized
 
 FOLDS = 10
@@ -201,7 +202,7 @@ class Settled(NamedTuple):
 def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:
     """Fit exponents on some of the texts whose statistics are given, and score all of these out of fold."""
     order = np.argsort(dealt.folds, kind="stable")
-    every = max(-(-len(order) // _enough(len(dealt.assignment.classes))), 1)
+    every = max(-(-len(order) // enough(len(dealt.assignment.classes))), 1)
     settled = OutOfFold.of(family, statistics).fitted(dealt.taken(order[::every]))
     out = np.empty((len(order), len(dealt.assignment.classes)))
     out[order] = settled.log_posteriors(dealt.taken(order))
@@ -213,23 +214,55 @@ def collect_discounted(
 ) -> tuple[Discounted, WordStatistics]:
     """Collect the statistics of texts, fit exponents on some of them, and refine scores of words on all, if asked."""
     assignment = of_present(texts, assignment)
-    # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
-    numbers, weights = distinct_texts(texts, assignment, seed)
     classes = assignment.classes
-    some = _some(assignment.codes[numbers], len(classes))
-    if not refine:
-        numbers, weights, some = numbers[some], weights[some], np.arange(len(some))
+    # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
+    numbers, weights = drawn_texts(texts, assignment, None if refine else enough(len(classes)), seed)
     statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
     rows = rows.taken(np.searchsorted(np.sort(numbers), numbers))
-    dealt = Assignment(classes, assignment.codes[numbers], weights)
-    every = Dealt(texts.take(numbers), dealt, sizes[numbers], deal(dealt.codes, FOLDS), rows)
-    sample, order = every.taken(some)._replace(folds=deal(dealt.codes[some], FOLDS)).sorted()
-    settled = OutOfFold.of(family, statistics).fitted(sample)
+    drawn = Assignment(classes, assignment.codes[numbers], weights)
+    every = Dealt(texts.take(numbers), drawn, sizes[numbers], deal(drawn.codes, FOLDS), rows)
     if not refine:
-        return settled.family(classes), statistics
+        return OutOfFold.of(family, statistics).fitted(every.sorted()[0]).family(classes), statistics
+    some = np.sort(drawn_texts(every.texts, drawn, enough(len(classes)), seed)[0])
+    sample, order = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
+    settled = OutOfFold.of(family, statistics).fitted(sample)
     all_sorted, all_order = every.sorted()
     places = np.argsort(all_order)[some[order]]
     return settled.refined(sample, all_sorted, places, refine), statistics
+
+
+class TextSample:
+    """What is drawn from texts that come in batches: the same as from all of them together."""
+
+    def __init__(self, seed: Any) -> None:
+        self._seed = seed
+        self._texts: pa.Array = pa.array([], pa.large_binary())
+        self._labels: list[Any] = []
+        self._weights: Array = np.zeros(0)
+
+    def draw(self, texts: Any, assignment: Assignment) -> None:
+        """Draw from these and what was drawn before."""
+        numbers, weights = drawn_texts(texts, of_present(texts, assignment), ENOUGH, self._seed)
+        self._texts = pa.concat_arrays([self._texts, texts.take(numbers).cast(pa.large_binary())])
+        self._labels += assignment.classes[assignment.codes[numbers]].tolist()
+        self._weights = np.concatenate([self._weights, weights])
+        read = read_assignment(self._labels, self._weights, len(self._texts))
+        numbers, self._weights = drawn_texts(self._texts, read, ENOUGH, self._seed)
+        self._texts, self._labels = self._texts.take(numbers), [self._labels[i] for i in numbers]
+
+    def drawn(self, classes: Labels) -> tuple[pa.Array, Assignment]:
+        """Return the texts drawn and their classes, which are among these."""
+        read = read_assignment(self._labels, self._weights, len(self._texts))
+        numbers, weights = drawn_texts(self._texts, read, enough(len(classes)), self._seed)
+        codes = np.searchsorted(classes, read.classes)[read.codes[numbers]].astype(np.int32)
+        return self._texts.take(numbers), Assignment(classes, codes, weights)
+
+
+def settled_by(family: Bag, statistics: WordStatistics, texts: Any, assignment: Assignment) -> Discounted:
+    """Fit exponents on texts that were drawn from those whose statistics are given."""
+    sizes = collect_sized(family.analyzer, texts, assignment).sizes
+    dealt = Dealt(texts, assignment, sizes, deal(assignment.codes, FOLDS))
+    return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0]).family(assignment.classes)
 
 
 def _trust(exponents: Array) -> Array:
@@ -262,16 +295,6 @@ def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
-def _enough(classes: int) -> int:
+def enough(classes: int) -> int:
     """Return how many texts settle the exponents: fewer if there are so many classes that room would lack."""
     return min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))
-
-
-def _some(codes: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
-    """Return the numbers of about enough rows, which stand class by class: evenly, and one at least of each class."""
-    most = _enough(classes)
-    if len(codes) <= most:
-        return np.arange(len(codes))
-    evenly = (np.arange(most) * (len(codes) / most)).astype(np.int64)
-    first = np.flatnonzero(np.diff(codes, prepend=-1))
-    return np.union1d(evenly, first if len(first) <= most else first[:0])

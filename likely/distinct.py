@@ -45,7 +45,11 @@ class DistinctRows(NamedTuple):
         table, assignment = _with_weight(table, assignment)
         placed = [PlacedColumn.of(table, j) for j in range(table.columns.width)]
         # Places, not values: numbers in another unit, or by their logarithm, make the same model.
-        rows, weights = _distinct([column.places for column in placed], assignment, seed)
+        seen = np.cumsum(np.bincount(assignment.codes, minlength=len(assignment.classes)) > 0)
+        keys = _keys([*(column.places for column in placed), seen[assignment.codes]], _seeds(seed, len(placed) + 1))
+        rows, weights = _lowest(keys, assignment.weights, len(keys))
+        order = np.lexsort((-weights, assignment.codes[rows]))
+        rows, weights = rows[order], weights[order]
         counts = None if (weights == 1).all() else weights
         if assignment.weights is not None:
             placed = [column._replace(places=column.places[rows]) for column in placed]
@@ -60,26 +64,30 @@ class DistinctRows(NamedTuple):
         return self._replace(table=self.table.taken(rows), assignment=self.assignment.taken(rows))
 
 
-def distinct_texts(texts: Any, assignment: Assignment, seed: Any = 0) -> tuple[NDArray[np.intp], Array]:
-    """Return the numbers of texts that differ, as ``DistinctRows`` has them, and the weight of all that are equal.
+def drawn_texts(
+    texts: Any, assignment: Assignment, most: int | None = None, seed: Any = 0
+) -> tuple[NDArray[np.intp], Array]:
+    """Return the numbers of at most so many texts that differ, and the weight of all that are equal to each.
 
-    Texts whose code is negative, or that have no weight, are left out.
+    They are those of the lowest hash, and the lowest of each class, so that parts may be drawn from one by one, and
+    drawn from again together. Texts whose code is negative, or that have no weight, are left out.
+
+    >>> import pyarrow as pa
+    >>> rows = Assignment(np.array(["x", "y"]), np.array([0, 0, 1, 0], dtype=np.int32))
+    >>> numbers, weights = drawn_texts(pa.array(["a", "b", "c", "a"]), rows)
+    >>> sorted(zip(numbers.tolist(), weights.tolist()))
+    [(0, 2.0), (1, 1.0), (2, 1.0)]
     """
     _, codes, weights = assignment
     there = np.flatnonzero(codes >= 0 if weights is None else (codes >= 0) & (weights > 0))
-    places = string_places(texts)
-    rows, summed = _distinct([places[there]], assignment.taken(there), seed)
+    labels = text_keys(assignment.classes.tolist())
+    keys = _keys([string_places(texts)[there], labels[codes[there]]], _seeds(seed, 2))
+    rows, summed = _lowest(keys, None if weights is None else weights[there], len(keys))
+    if most is not None and len(rows) > most:
+        first = np.unique(codes[there[rows]], return_index=True)[1]
+        chosen = np.union1d(np.arange(most), first if len(first) <= most else first[:0])
+        rows, summed = rows[chosen], summed[chosen]
     return there[rows], summed
-
-
-def _distinct(places: list[NDArray[Any]], assignment: Assignment, seed: Any) -> tuple[NDArray[np.intp], Array]:
-    """Return the numbers of rows that differ, class by class, and the weight of all that are equal to each."""
-    _, codes, weights = assignment
-    seen = np.cumsum(np.bincount(codes, minlength=len(assignment.classes)) > 0)
-    keys = _keys([*places, seen[codes]], _seeds(seed, len(places) + 1))
-    rows, summed = _lowest(keys, weights, len(keys))
-    order = np.lexsort((-summed, codes[rows]))
-    return rows[order], summed[order]
 
 
 def in_parts(table: Table, assignment: Assignment, most: int) -> tuple[Table, Assignment]:

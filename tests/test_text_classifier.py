@@ -1,6 +1,7 @@
 """Texts as bags of words: the textbook's formulas, discounted words, and all that a classifier of texts is asked."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,12 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
-from likely.discounting import _some
+from likely.distinct import drawn_texts
 from likely.families.bag import Bag
 from likely.families.pseudo_counts import strength
 from likely.statistics import Assignment
@@ -127,7 +129,58 @@ def test_many_classes_and_rare_ones():
     model = TextClassifier().fit(texts, np.arange(1400) % 700)
     assert model.score(texts, np.arange(1400) % 700) > 0.9
     codes = np.repeat(np.arange(101), [30_000, *[25] * 100]).astype(np.int32)
-    assert len(np.unique(codes[_some(codes, 101)])) == 101
+    numbers, _ = drawn_texts(pa.array([f"text {i}" for i in range(len(codes))]), Assignment(np.arange(101), codes), 500)
+    assert len(np.unique(codes[numbers])) == 101
+    assert len(numbers) < 700
+
+
+@pytest.mark.parametrize("model", [textbook(), TextClassifier(), TextClassifier(ngrams=1, min_df=1)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_streams_are_lists(model, weighted, tmp_path, monkeypatch):
+    from likely.text import streams
+
+    texts, y = made(300, seed=2)
+    texts[7:9] = [texts[3]] * 2
+    y[7:9] = y[3]
+    weights = np.arange(300) % 3 + 1.0 if weighted else None
+    expected = clone(model).fit(texts, y, weights).predict_proba(texts)
+    monkeypatch.setattr(streams, "_MOST", 41)
+    again = clone(model).fit(iter(texts), iter(y), None if weights is None else iter(weights))
+    np.testing.assert_allclose(again.predict_proba(iter(texts)), expected, rtol=1e-6, atol=1e-9)
+    files = [tmp_path / f"{i}.txt" for i in range(300)]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    found = clone(model).fit(files, y, weights).predict_proba(files)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_streams_draw_as_much_as_lists(monkeypatch):
+    from likely.text import streams
+
+    texts, y = made(900, seed=5)
+    monkeypatch.setattr("likely.discounting.ENOUGH", 200)
+    expected = TextClassifier().fit(texts, y).predict_proba(texts)
+    monkeypatch.setattr(streams, "_MOST", 100)
+    streamed = TextClassifier().fit(iter(texts), y)
+    np.testing.assert_allclose(streamed.predict_proba(texts), expected, rtol=1e-6, atol=1e-9)
+    monkeypatch.undo()
+    assert np.abs(TextClassifier().fit(texts, y).predict_proba(texts) - expected).max() > 1e-4
+
+
+def test_streams_that_do_not_fit(tmp_path):
+    model = TextClassifier().fit(["a b", "c d"], [0, 1])
+    before = model.predict_proba(["a"])
+    for texts, y, weights, said in [
+        (iter(["a", "b"]), [0], None, "expected a label for each text, got 1 for more texts"),
+        (iter(["a", "b"]), [0, 1, 1], None, "expected a label, and a weight if any, for each of 2 texts, got more"),
+        (iter(["a", "b"]), [0, 1], [1.0], "expected a weight for each text, got 1 for more texts"),
+        (iter([]), [], None, "expected at least one text, got none"),
+        (iter(["a", 3.5]), [0, 1], None, "expected texts, got 3.5"),
+        ([tmp_path / "gone.txt"], [0], None, "gone.txt"),
+    ]:
+        with pytest.raises((ValueError, TypeError, FileNotFoundError), match=re.escape(said)):
+            model.fit(texts, y, weights)
+        np.testing.assert_array_equal(model.predict_proba(["a"]), before)
 
 
 def test_words_keep_their_signs():

@@ -1,12 +1,12 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from likely.discounting import Refine, collect_discounted
+from likely.discounting import Refine, TextSample, collect_discounted, settled_by
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge, scaling
@@ -17,9 +17,10 @@ from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
 from likely.joint import Joint, Part
+from likely.learn import collect
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
-from likely.table import Block, Table
-from likely.text import Analyzer, Kept, WordStatistics, as_texts
+from likely.table import Block, Table, read_assignment
+from likely.text import Analyzer, Kept, TextBatch, WordStatistics, as_texts, batches, contents, is_stream
 
 
 class TextClassifier(GenerativeClassifier):
@@ -138,13 +139,40 @@ class TextClassifier(GenerativeClassifier):
         Parameters
         ----------
         X
-            strings or bytes: a list or another iterable, a column of pandas, Polars or Arrow; None is a missing text
+            strings or bytes: a list, a column of pandas, Polars or Arrow; None is a missing text. An iterator, or a
+            list of files (``pathlib.Path``), is read some at a time, and never held as a whole, unless words are
+            refined.
         y
-            a label for each text
+            a label for each text; it may be an iterator, too
         sample_weight
             how much each text counts: a weight of 2 is the text twice
         """
-        return super().fit(X, y, sample_weight)
+        if not is_stream(X) or self._refine():
+            return super().fit(X, y, sample_weight)
+        read = self._streamed(batches(X, y, sample_weight))
+        self._solve_now(*read)
+        self._keep(*read)
+        return self
+
+    def _streamed(self, texts: Iterable[TextBatch]) -> tuple[Table, Knowledge]:
+        """Learn from batches; what the exponents are fitted on is drawn from all."""
+        parts = (Part(self._bag(), None),)
+        statistics: JointStatistics | None = None
+        sample = TextSample(self.random_state)
+        for batch in texts:
+            table = self._read_next(batch.texts)
+            assignment = read_assignment(batch.labels, batch.weights, table.rows)
+            own = collect(table, assignment, parts)
+            statistics = own if statistics is None else statistics + own
+            if self.calibrate:
+                sample.draw(table.strings[0], assignment)
+        if statistics is None:
+            raise ValueError("expected at least one text, got none")
+        if self.calibrate:
+            words = statistics.blocks[0]
+            assert isinstance(words, WordStatistics)
+            parts = (Part(settled_by(self._bag(), words, *sample.drawn(statistics.classes)), None),)
+        return table, Knowledge(parts, statistics, table.columns, self._given_priors())
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more texts; the vocabulary grows with them. The exponents stay as the first texts decided.
@@ -212,7 +240,7 @@ class TextClassifier(GenerativeClassifier):
     def _read_next(self, X: Any) -> Table:
         if isinstance(X, Table):
             return X
-        texts = as_texts(X)
+        texts = as_texts(contents(X))
         return Table(np.zeros((len(texts), 1)), ("text",), strings={0: texts})
 
     def evaluate(

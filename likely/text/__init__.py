@@ -3,6 +3,7 @@
 from likely.text.analyzer import SHARES, Analyzer, Measure, Rows, sorted_terms
 from likely.text.documents import as_terms, as_texts, checked_terms, packed_terms, rises
 from likely.text.kept import Kept, document_limits
+from likely.text.streams import TextBatch, batches, contents, is_stream
 from likely.text.words import WordStatistics, collect_sized, collect_words
 
 __all__ = [
@@ -11,13 +12,17 @@ __all__ = [
     "Kept",
     "Measure",
     "Rows",
+    "TextBatch",
     "WordStatistics",
     "as_terms",
     "as_texts",
+    "batches",
     "checked_terms",
     "collect_sized",
     "collect_words",
+    "contents",
     "document_limits",
+    "is_stream",
     "packed_terms",
     "rises",
     "sorted_terms",

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 /// Sums of fractions depend on the order of adding, so the pieces of the work follow from the texts, not from the number of
 /// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
-const PIECE: usize = 1 << 21;
+const PIECE: usize = 1 << 18;
 const MOST_PIECES: usize = 16;
 
 /// The share of a unit in a document: its count, or log(1 + count), divided by the size of the document.
@@ -120,7 +120,7 @@ pub fn collect(
     let runs = texts.cut(order.len(), |i| order[i], (size / PIECE).clamp(1, MOST_PIECES));
     let read =
         |reader: &mut Reader<_>, sums: &mut Sums, i: usize| piece(texts, reader, sums, &order[runs[i].clone()], wanted);
-    let (pieces, units) = read_pieces(runs.len(), size, analysis, vocabulary, read)?;
+    let (pieces, units) = read_pieces(runs.len(), size * 4, analysis, vocabulary, read)?;
     let mut of_classes =
         OfClasses { documents: vec![0.0; classes], log_sizes: vec![0.0; classes], sizes: vec![0.0; texts.len()] };
     let mut parts = Vec::new();
@@ -177,6 +177,7 @@ fn piece(
                 kept.push((document, pairs.to_vec()));
             }
             let size = wanted.measure.take(pairs, &mut taken);
+            sums.reserve(pairs.iter().map(|pair| pair.0 as usize + 1).max().unwrap_or(0));
             documents += weight;
             sizes.push(size);
             if size > 0.0 {
@@ -208,13 +209,16 @@ struct Sums {
 }
 
 impl Sums {
+    /// Makes room for so many units.
+    fn reserve(&mut self, units: usize) {
+        if units > self.sums.len() {
+            self.sums.resize(units.next_power_of_two(), Amount::default());
+        }
+    }
+
     #[inline]
     fn add(&mut self, unit: u32, amount: Amount, weight: f64) {
-        let place = unit as usize;
-        if place >= self.sums.len() {
-            self.sums.resize((place + 1).next_power_of_two(), Amount::default());
-        }
-        let sum = &mut self.sums[place];
+        let sum = &mut self.sums[unit as usize];
         if sum.documents == 0.0 {
             self.met.push(unit);
         }
