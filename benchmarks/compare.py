@@ -3,15 +3,21 @@
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 
+def timed(job: Callable[[], Any]) -> tuple[float, Any]:
+    """Return how long a job takes, and its result."""
+    start = time.perf_counter()
+    result = job()
+    return time.perf_counter() - start, result
+
+
 def seconds(job: Callable[[], object]) -> float:
     """Return how long a job takes."""
-    start = time.perf_counter()
-    job()
-    return time.perf_counter() - start
+    return timed(job)[0]
 
 
 def compare(
