@@ -156,7 +156,7 @@ def collect_amounts(
     codes: _Codes,
     weights: _Floats | None,
     classes: int,
-    kept: NDArray[np.bool_],
+    kept: _Offsets,
     measure: tuple[bool, str],
 ) -> tuple[_Amounts, tuple[_Floats, _Floats, _Floats], _Rows, _Terms]: ...
 def merge_amounts(one: _NumberedAmounts, two: _NumberedAmounts, factor: float) -> tuple[_Amounts, _Offsets] | None: ...

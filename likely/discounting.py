@@ -41,7 +41,7 @@ _WIDTH = 4 * (1 + 2 * _CUTS)
 
 
 class Dealt(NamedTuple):
-    """Texts with their classes, sizes (sums of log (count + 1)) and folds; and their counts, if these are known."""
+    """Texts with their classes, sizes (sums of log (count + 1)) and folds; or their counts, if all texts are there."""
 
     texts: Any
     assignment: Assignment
@@ -51,8 +51,14 @@ class Dealt(NamedTuple):
 
     def taken(self, rows: NDArray[Any]) -> "Dealt":
         """Return some of the texts."""
+        texts = None if self.texts is None else self.texts.take(rows)
         counts = None if self.rows is None else self.rows.taken(rows)
-        return Dealt(self.texts.take(rows), self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
+        return Dealt(texts, self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which texts are there."""
+        return np.full(len(self.folds), True) if self.texts is None else present(self.texts)
 
     def sorted(self) -> tuple["Dealt", NDArray[np.int64]]:
         """Return the texts sorted by their folds, and the number that each had."""
@@ -100,9 +106,9 @@ class OutOfFold:
         _, codes, weights = dealt.assignment
         rows = self.counted(dealt)
         weighed = np.ones(len(codes)) if weights is None else weights
-        learned = np.where(present(dealt.texts), weighed, 0.0)
+        learned = np.where(dealt.present, weighed, 0.0)
         scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
-        given = (rows.starts, rows.units, np.log1p(rows.counts).astype(np.float32), codes, learned, scales)
+        given = (rows.starts, rows.units, _log_counts(rows.counts), codes, learned, scales)
         evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
         lengths = np.log(rows.lengths(kept.orders))
         return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), weighed)
@@ -150,7 +156,7 @@ class Settled(NamedTuple):
             some = dealt.taken(np.arange(first, min(first + step, len(out))))
             scored = self.scored(some)
             found = self.exponents.log_posterior(scored)
-            out[first : first + step] = np.where(present(some.texts)[:, None], found, scored.log_shares)
+            out[first : first + step] = np.where(some.present[:, None], found, scored.log_shares)
         return out
 
     def refined(self, sample: Dealt, dealt: Dealt, rows: NDArray[np.int64], refine: Refine) -> Discounted:
@@ -187,7 +193,7 @@ class Settled(NamedTuple):
         factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
         if not chosen.all():
             counts = counts.renumbered(np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32))
-        x = np.log1p(counts.counts, dtype=np.float32)
+        x = _log_counts(counts.counts)
         x *= trust[counts.units]
         x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
         return WordMatrix(counts.starts, counts.units, x, len(trust)), factor
@@ -217,18 +223,17 @@ def collect_discounted(
     classes = assignment.classes
     # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
     numbers, weights = drawn_texts(texts, assignment, None if refine else enough(len(classes)), seed)
+    folds = deal(assignment.codes[numbers], FOLDS)
+    order = np.argsort(folds, kind="stable")
+    numbers, weights, folds = numbers[order], weights[order], folds[order]
     statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
-    rows = rows.taken(np.searchsorted(np.sort(numbers), numbers))
     drawn = Assignment(classes, assignment.codes[numbers], weights)
-    every = Dealt(texts.take(numbers), drawn, sizes[numbers], deal(drawn.codes, FOLDS), rows)
+    every = Dealt(None, drawn, sizes[numbers], folds, rows)
     if not refine:
-        return OutOfFold.of(family, statistics).fitted(every.sorted()[0]).family(classes), statistics
-    some = np.sort(drawn_texts(every.texts, drawn, enough(len(classes)), seed)[0])
-    sample, order = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
-    settled = OutOfFold.of(family, statistics).fitted(sample)
-    all_sorted, all_order = every.sorted()
-    places = np.argsort(all_order)[some[order]]
-    return settled.refined(sample, all_sorted, places, refine), statistics
+        return OutOfFold.of(family, statistics).fitted(every).family(classes), statistics
+    some = np.sort(drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)[0])
+    sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
+    return OutOfFold.of(family, statistics).fitted(sample).refined(sample, every, some[again], refine), statistics
 
 
 class TextSample:
@@ -263,6 +268,15 @@ def settled_by(family: Bag, statistics: WordStatistics, texts: Any, assignment: 
     sizes = collect_sized(family.analyzer, texts, assignment).sizes
     dealt = Dealt(texts, assignment, sizes, deal(assignment.codes, FOLDS))
     return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0]).family(assignment.classes)
+
+
+def _log_counts(counts: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return log (count + 1). Most counts are small: their logarithms are looked up."""
+    logs = np.log1p(np.arange(min(int(counts.max(initial=0)), 999) + 1)).astype(np.float32)
+    found = logs[np.minimum(counts, len(logs) - 1)]
+    large = np.flatnonzero(counts >= len(logs))
+    found[large] = np.log1p(counts[large])
+    return np.asarray(found)
 
 
 def _trust(exponents: Array) -> Array:

@@ -82,7 +82,7 @@ class Exponents:
         # With very many classes none has a bias of its own: to find it takes a square of them, and rows of each.
         classes = len(self.bias)
         now = self if classes <= _MOST_BIASED else replace(self, bias=np.zeros(0))
-        flat, damping = now._flat(), 1e-3
+        flat, damping = now._flat(), 0.1
         place = len(self.groups) + len(self.further)
         loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):

@@ -246,14 +246,6 @@ pub fn out_of_fold(
     shares.concat()
 }
 
-/// What a row has of a word: its class's share is to be without it.
-struct Gone {
-    /// the word and the class
-    place: (usize, usize),
-    amount: f64,
-    documents: f64,
-}
-
 fn without_fold(
     words: Words,
     classes: &Classes,
@@ -264,69 +256,75 @@ fn without_fold(
 ) -> Vec<f64> {
     let (k, groups) = (classes.documents.len(), by.len());
     let mut others = classes.clone();
-    let mut gone = Vec::new();
+    // The words of the fold in the order of their first appearance, as which the rows' pairs are noted, and what all folds
+    // have of each.
+    let (mut local, mut pairs) = (vec![u32::MAX; words.len()], Vec::new());
+    let (mut touched, mut starts) = (Vec::new(), vec![0]);
+    let (mut has, mut left) = (Vec::new(), Vec::new());
+    for (word, count) in fold.clone().flat_map(|row| rows.pairs(row)) {
+        if local[word] == u32::MAX {
+            local[word] = touched.len() as u32;
+            touched.push(word);
+            left.extend(words.has(word));
+            has.extend(left[starts[touched.len() - 1]..].iter().map(|h| h.class as u32));
+            starts.push(left.len());
+        }
+        pairs.push((local[word] as usize, count));
+    }
+    let first = rows.starts[fold.start];
+    let pairs = |row: usize| &pairs[(rows.starts[row] - first) as usize..(rows.starts[row + 1] - first) as usize];
     for row in fold.clone() {
         let (class, weight) = (rows.classes[row] as usize, rows.weights[row]);
         others.documents[class] = (others.documents[class] - weight).max(0.0);
-        gone.extend(rows.pairs(row).map(|(word, count)| Gone {
-            place: (word, class),
-            amount: weight * rows.scales[row] * f64::from(count),
-            documents: weight,
-        }));
+        for &(word, count) in pairs(row) {
+            // A class that never had the word is of rows that were not among those learned.
+            if let Some(place) = has[starts[word]..starts[word + 1]].iter().position(|&c| c == class as u32) {
+                let h = &mut left[starts[word] + place];
+                h.amount -= weight * rows.scales[row] * f64::from(count);
+                h.documents -= weight;
+            }
+        }
     }
-    gone.sort_by_key(|gone| gone.place);
-    // The words of the fold, and what the other folds have of each.
-    let mut local = vec![u32::MAX; words.len()];
-    let (mut touched, mut starts, mut left) = (Vec::new(), vec![0], Vec::new());
-    let mut at = 0;
-    while at < gone.len() {
-        let word = gone[at].place.0;
-        local[word] = touched.len() as u32;
-        touched.push(word);
-        for mut h in words.has(word) {
-            let (had, documents) = (h.amount, h.documents);
-            while at < gone.len() && gone[at].place == (word, h.class) {
-                h.amount -= gone[at].amount;
-                h.documents -= gone[at].documents;
-                at += 1;
-            }
-            if h.documents <= NOTHING * documents {
-                others.amounts[h.class] -= had;
+    // What the other folds have of each, and what that says.
+    for (own, &word) in touched.iter().enumerate() {
+        for (h, had) in left[starts[own]..starts[own + 1]].iter_mut().zip(words.has(word)) {
+            if h.documents <= NOTHING * had.documents {
+                others.amounts[h.class] -= had.amount;
                 others.different[h.class] -= 1.0;
+                h.documents = 0.0;
             } else {
-                others.amounts[h.class] -= had - h.amount;
-                left.push(Has { amount: h.amount.max(0.0), ..h });
+                others.amounts[h.class] -= had.amount - h.amount;
+                h.amount = h.amount.max(0.0);
             }
         }
-        while at < gone.len() && gone[at].place.0 == word {
-            at += 1; // of a class that never had the word: the rows were not among those learned
-        }
-        starts.push(left.len());
     }
     let evidence = Evidence::given(&others);
     let against = others.against();
-    let mut said: Vec<(usize, f64)> = Vec::with_capacity(left.len());
-    let mut place = Vec::with_capacity(touched.len());
+    let mut said: Vec<(u32, f32)> = Vec::with_capacity(left.len());
+    let (mut place, mut kept) = (Vec::with_capacity(touched.len()), Vec::new());
     for (own, &word) in touched.iter().enumerate() {
-        let has = &left[starts[own]..starts[own + 1]];
-        let (told, documents) = evidence.told(has);
+        kept.clear();
+        kept.extend(left[starts[own]..starts[own + 1]].iter().filter(|h| h.documents > 0.0));
+        let (told, documents) = evidence.told(&kept);
         place.push(by.group(words.orders[word], documents, told));
-        said.extend(has.iter().map(|h| (h.class, evidence.of(h, has.len()))));
+        starts[own] = said.len();
+        said.extend(kept.iter().map(|h| (h.class as u32, evidence.of(h, kept.len()) as f32)));
     }
+    starts[touched.len()] = said.len();
     // Summed with more digits than are kept, so that the order of the words does not show.
     let (mut sums, mut all) = (vec![0.0; groups], vec![0.0; k * 2 * groups]);
     for (row, out) in fold.zip(out.chunks_mut(k * 2 * groups)) {
         sums.fill(0.0);
         all.fill(0.0);
-        for (word, count) in rows.pairs(row) {
-            let own = local[word] as usize;
-            let (first, last) = (starts[own], starts[own + 1]);
-            if first == last {
+        for &(word, count) in pairs(row) {
+            let said = &said[starts[word]..starts[word + 1]];
+            if said.is_empty() {
                 continue; // a word that no other fold has says nothing
             }
-            let (group, count) = (place[own], f64::from(count));
+            let (group, count) = (place[word], f64::from(count));
             sums[group] += count;
-            for &(class, evidence) in &said[first..last] {
+            for &(class, evidence) in said {
+                let (class, evidence) = (class as usize, f64::from(evidence));
                 let at = class * 2 * groups + group;
                 all[at + if evidence > 0.0 { 0 } else { groups }] += count * evidence;
                 all[at + groups] -= count * against[class];

@@ -11,6 +11,8 @@ use crate::threads;
 
 /// Classes of less probability add nothing to the curvature: it says how far to go, the gradient where to stop.
 const LEAST: f64 = 1e-4;
+/// Smaller probabilities add nothing to a sum of 32 bits.
+const NOTHING: f64 = 1e-12;
 /// Moves that wait to be multiplied together.
 const BUCKET: usize = 128;
 /// Numbers multiplied side by side.
@@ -88,6 +90,8 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     let (mut scores, mut evidence, mut gaps) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
     let (mut mean, mut total, mut rest) = (vec![0.0_f32; moved], vec![0.0_f32; g], vec![0.0; moved]);
     let mut likely: Vec<usize> = Vec::new();
+    // How biases and the other exponents bend the loss together, class by class.
+    let mut cross = vec![0.0; biased * moved];
     for row in own {
         let features = &rows.evidence[row * k * g..(row + 1) * k * g];
         let log_shares = &rows.log_shares[row * k..(row + 1) * k];
@@ -111,8 +115,13 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
             out.gradient[g] -= gaps[c] * length * evidence[c];
             out.gradient[g + 1] += gaps[c] * log_shares[c];
             let own = &features[c * g..(c + 1) * g];
-            add::<FUSED>(&mut total, own, (gaps[c] * factor) as f32);
-            add::<FUSED>(&mut mean[..g], own, (p[c] * factor) as f32);
+            // What is too small to be seen is also too small to be multiplied fast.
+            if gaps[c].abs() > NOTHING {
+                add::<FUSED>(&mut total, own, (gaps[c] * factor) as f32);
+            }
+            if p[c] > NOTHING {
+                add::<FUSED>(&mut mean[..g], own, (p[c] * factor) as f32);
+            }
             mean[g] -= (p[c] * length * evidence[c]) as f32;
             mean[g + 1] += (p[c] * log_shares[c]) as f32;
         }
@@ -129,9 +138,10 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
             line[g] = -length * evidence[c] - f64::from(mean[g]);
             line[g + 1] = log_shares[c] - f64::from(mean[g + 1]);
             if biased > 0 {
-                for (b, &v) in line[..moved].iter().enumerate() {
-                    rest[b] += p[c] * v;
-                    out.curvature[b * size + moved + c] += weight * p[c] * v;
+                let own = &mut cross[c * moved..(c + 1) * moved];
+                for ((rest, own), v) in rest.iter_mut().zip(own).zip(&line[..moved]) {
+                    *rest += p[c] * v;
+                    *own += weight * p[c] * v;
                 }
             }
             products.take(&mut bucket, weight * p[c], stride);
@@ -140,9 +150,8 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
             // Of the biases, the mean is by the classes that are left, so that it stays a sum of squares.
             let kept: f64 = likely.iter().map(|&c| p[c]).sum();
             for &c in &likely {
-                for (b, &r) in rest.iter().enumerate() {
-                    out.curvature[b * size + moved + c] -= weight * p[c] * r;
-                }
+                let own = &mut cross[c * moved..(c + 1) * moved];
+                own.iter_mut().zip(&rest).for_each(|(sum, r)| *sum -= weight * p[c] * r);
                 for &d in &likely {
                     out.curvature[(moved + c) * size + moved + d] -= weight * p[c] * p[d] * (2.0 - kept);
                 }
@@ -154,9 +163,13 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     for a in 0..size {
         for b in 0..size {
             let (low, high) = (a.min(b), a.max(b));
-            let sum =
-                if high < moved { products.product[low * stride + high] } else { out.curvature[low * size + high] };
-            out.curvature[a * size + b] = sum;
+            out.curvature[a * size + b] = if high < moved {
+                products.product[low * stride + high]
+            } else if low < moved {
+                cross[(high - moved) * moved + low]
+            } else {
+                out.curvature[low * size + high]
+            };
         }
     }
     out

@@ -35,7 +35,7 @@ fn collect_amounts<'py>(
     codes: Given<'py, i32>,
     weights: Option<Given<'py, f64>>,
     classes: usize,
-    kept: Given<'py, bool>,
+    kept: Given<'py, i64>,
     measure: (bool, String),
 ) -> PyResult<(AmountArrays<'py>, (Floats<'py>, Floats<'py>, Floats<'py>), RowArrays<'py>, TermArrays<'py>)> {
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);

@@ -165,13 +165,13 @@ class Analyzer:
         """Return what every class has of each unit, sums of classes and the sizes of texts, some rows, and the terms.
 
         Texts whose code is negative are left out. No matrix of documents is made on the way, but for those whose
-        numbers are ``kept``.
+        numbers are ``kept``, in this order.
         """
         documents = as_texts(texts)
         if codes.shape != (len(documents),):
             raise ValueError(f"expected a class for each of the {len(documents)} texts, got {len(codes)}")
-        wanted = np.zeros(len(documents), dtype=bool)
-        wanted[np.asarray(kept, dtype=np.int64)] = True
+        wanted = np.full(len(documents), -1)
+        wanted[np.asarray(kept, dtype=np.int64)] = np.arange(len(kept))
         return self._ask(native.collect_amounts, documents, codes, weights, n_classes, wanted, measure)
 
     def known(self, terms: pa.Array) -> native.KnownWords:

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 /// Sums of fractions depend on the order of adding, so the pieces of the work follow from the texts, not from the number of
 /// threads: of so many bytes, but no more than so many of them, as all their vocabularies are put together.
-const PIECE: usize = 1 << 18;
+const PIECE: usize = 1 << 17;
 const MOST_PIECES: usize = 16;
 
 /// The share of a unit in a document: its count, or log(1 + count), divided by the size of the document.
@@ -94,7 +94,8 @@ pub struct Wanted<'a> {
     pub codes: &'a [i32],
     pub weights: Option<&'a [f64]>,
     pub classes: usize,
-    pub kept: &'a [bool],
+    /// For each document, its place among the rows that are wanted; negative if it is not.
+    pub kept: &'a [i64],
     pub measure: Measure,
 }
 
@@ -105,7 +106,7 @@ impl Wanted<'_> {
 }
 
 /// Sums the amounts of every class. Documents whose code is negative, or that have no weight, are passed over. Documents
-/// that are kept come as rows, in their order.
+/// that are kept come as rows, in the order of their places.
 pub fn collect(
     texts: &Texts,
     analysis: &Analysis,
@@ -128,11 +129,11 @@ pub fn collect(
     for (mut piece, run) in pieces.into_iter().zip(runs) {
         let mut documents = order[run].iter();
         let (own, rows) = std::mem::take(&mut piece.read);
-        for (document, mut pairs) in rows {
+        for (place, mut pairs) in rows {
             for pair in &mut pairs {
                 pair.0 = piece.number(pair.0);
             }
-            kept.push((document, pairs));
+            kept.push((place, pairs));
         }
         for mut part in own {
             part.units.iter_mut().for_each(|unit| *unit = piece.number(*unit));
@@ -142,7 +143,7 @@ pub fn collect(
             parts.push(part);
         }
     }
-    kept.sort_by_key(|row| row.0);
+    kept.sort_unstable_by_key(|row| row.0);
     let mut rows = Rows { starts: vec![0], ..Rows::default() };
     for (_, pairs) in &kept {
         rows.push(pairs);
@@ -166,15 +167,15 @@ fn piece(
     sums: &mut Sums,
     order: &[usize],
     wanted: Wanted,
-) -> Result<(Vec<Part>, Vec<(usize, Vec<Pair>)>), TextError> {
+) -> Result<(Vec<Part>, Vec<(i64, Vec<Pair>)>), TextError> {
     let (mut parts, mut kept, mut taken) = (Vec::new(), Vec::new(), Vec::new());
     for same in order.chunk_by(|&a, &b| wanted.codes[a] == wanted.codes[b]) {
         let (mut documents, mut log_size, mut sizes) = (0.0, 0.0, Vec::with_capacity(same.len()));
         for &document in same {
             let weight = wanted.weight(document);
             let pairs = reader.read(document, texts.get(document)?)?;
-            if wanted.kept[document] {
-                kept.push((document, pairs.to_vec()));
+            if wanted.kept[document] >= 0 {
+                kept.push((wanted.kept[document], pairs.to_vec()));
             }
             let size = wanted.measure.take(pairs, &mut taken);
             sums.reserve(pairs.iter().map(|pair| pair.0 as usize + 1).max().unwrap_or(0));
@@ -309,7 +310,7 @@ mod tests {
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 1, alphabet };
         let grow = || Vocabulary::growing(std::iter::empty());
-        let kept = vec![true; documents.len()];
+        let kept: Vec<i64> = (0..documents.len() as i64).collect();
         let wanted = Wanted { codes, weights, classes: 2, kept: &kept, measure };
         let (amounts, classes, rows, units) = collect(&texts, &analysis, wanted, grow).unwrap();
         let counted = codes.iter().enumerate().filter(|(i, code)| **code >= 0 && wanted.weight(*i) > 0.0);
