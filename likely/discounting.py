@@ -22,7 +22,7 @@ from likely.learn import deal
 from likely.refining import Unrefined, WordMatrix, descended, newton
 from likely.statistics import Array, Assignment, Labels
 from likely.table import read_assignment
-from likely.text import Rows, WordStatistics, collect_sized
+from likely.text import Rows, WordStatistics, as_texts, collect_sized
 
 FOLDS = 10
 ENOUGH = 6_000
@@ -231,7 +231,7 @@ def collect_discounted(
     every = Dealt(None, drawn, sizes[numbers], folds, rows)
     if not refine:
         return OutOfFold.of(family, statistics).fitted(every).family(classes), statistics
-    some = np.sort(drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)[0])
+    some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
     sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
     return OutOfFold.of(family, statistics).fitted(sample).refined(sample, every, some[again], refine), statistics
 
@@ -248,7 +248,7 @@ class TextSample:
     def draw(self, texts: Any, assignment: Assignment) -> None:
         """Draw from these and what was drawn before."""
         numbers, weights = drawn_texts(texts, of_present(texts, assignment), ENOUGH, self._seed)
-        self._texts = pa.concat_arrays([self._texts, texts.take(numbers).cast(pa.large_binary())])
+        self._texts = pa.concat_arrays([self._texts, as_texts(texts.take(numbers)).cast(pa.large_binary())])
         self._labels += assignment.classes[assignment.codes[numbers]].tolist()
         self._weights = np.concatenate([self._weights, weights])
         read = read_assignment(self._labels, self._weights, len(self._texts))

@@ -2,10 +2,13 @@
 
 use crate::text::hashing::{count_hashes, hashes};
 use crate::text::sinks::{Rows, count, count_known};
-use crate::text::{Alphabet, Analysis, Invalid, Kind, Known, Offsets, TextError, Texts, Vocabulary, alphabet, sparse};
+use crate::text::{Alphabet, Analysis, Arrow, Invalid, Kind, Known, Listed, Offsets};
+use crate::text::{TextError, Texts, Vocabulary, alphabet, sparse};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyList;
 
 type Ints<'py, T> = Bound<'py, PyArray1<T>>;
 
@@ -34,15 +37,47 @@ impl<'py> FromPyObject<'_, 'py> for OffsetsArray<'py> {
 }
 
 /// (offsets, bytes, bits of those that are there or None, the place of the first bit)
-pub type TextArrays<'py> = (OffsetsArray<'py>, PyReadonlyArray1<'py, u8>, Option<PyReadonlyArray1<'py, u8>>, usize);
+type ArrowArrays<'py> = (OffsetsArray<'py>, PyReadonlyArray1<'py, u8>, Option<PyReadonlyArray1<'py, u8>>, usize);
+
+/// Texts from Python: the arrays of Arrow, or a list of strings, which are read where they lie.
+pub enum TextArrays<'py> {
+    Arrow(Box<ArrowArrays<'py>>),
+    Listed(Strings),
+}
+
+pub struct Strings(Vec<PyBackedStr>);
+
+impl Listed for Strings {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, document: usize) -> &[u8] {
+        self.0[document].as_bytes()
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for TextArrays<'py> {
+    type Error = PyErr;
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if any.is_instance_of::<PyList>() {
+            return Ok(Self::Listed(Strings(any.extract()?)));
+        }
+        Ok(Self::Arrow(Box::new(any.extract()?)))
+    }
+}
 
 pub fn texts<'a>(arrays: &'a TextArrays) -> PyResult<Texts<'a>> {
+    let arrays = match arrays {
+        TextArrays::Listed(strings) => return Ok(Texts::Listed(strings)),
+        TextArrays::Arrow(arrays) => arrays,
+    };
     let offsets = match &arrays.0 {
         OffsetsArray::Narrow(offsets) => Offsets::Narrow(offsets.as_slice()?),
         OffsetsArray::Wide(offsets) => Offsets::Wide(offsets.as_slice()?),
     };
     let validity = arrays.2.as_ref().map(|bits| bits.as_slice()).transpose()?.map(|bits| (bits, arrays.3));
-    Ok(Texts { offsets, bytes: arrays.1.as_slice()?, validity })
+    Ok(Texts::Arrow(Arrow { offsets, bytes: arrays.1.as_slice()?, validity }))
 }
 
 /// (kind, shortest, longest, lower case, what to do with bytes that are not UTF-8, stop words)
@@ -95,11 +130,11 @@ pub fn term_arrays(py: Python<'_>, terms: (Vec<i64>, Vec<u8>)) -> TermArrays<'_>
     (PyArray1::from_vec(py, terms.0), PyArray1::from_vec(py, terms.1))
 }
 
-/// Whether bytes are ASCII throughout, and whether there is a capital sigma among them.
+/// Whether texts are ASCII throughout, and whether there is a capital sigma among them.
 #[pyfunction]
-fn survey_text(py: Python<'_>, characters: PyReadonlyArray1<'_, u8>) -> PyResult<(bool, bool)> {
-    let bytes = characters.as_slice()?;
-    Ok(py.detach(|| alphabet::survey(bytes)))
+fn survey_text(py: Python<'_>, documents: TextArrays<'_>) -> PyResult<(bool, bool)> {
+    let documents = texts(&documents)?;
+    py.detach(|| alphabet::survey(&documents)).map_err(refused)
 }
 
 /// The units of every document: where rows begin, units, counts; and the terms, in the order of their first appearance.

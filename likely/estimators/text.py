@@ -20,7 +20,7 @@ from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.table import Block, Table, read_assignment
-from likely.text import Analyzer, Kept, TextBatch, WordStatistics, as_texts, batches, contents, is_stream
+from likely.text import Analyzer, Kept, TextBatch, WordStatistics, as_read, batches, contents, is_stream
 
 
 class TextClassifier(GenerativeClassifier):
@@ -240,7 +240,7 @@ class TextClassifier(GenerativeClassifier):
     def _read_next(self, X: Any) -> Table:
         if isinstance(X, Table):
             return X
-        texts = as_texts(contents(X))
+        texts = as_read(contents(X))
         return Table(np.zeros((len(texts), 1)), ("text",), strings={0: texts})
 
     def evaluate(

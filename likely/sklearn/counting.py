@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from likely.sklearn.terms import document_limits, limited, warn_of_capitals
-from likely.text import Analyzer, Rows, as_texts, sorted_terms
+from likely.text import Analyzer, Rows, as_read, as_texts, sorted_terms
 
 try:
     from sklearn.utils import _align_api_if_sparse
@@ -78,7 +78,7 @@ class Vectorizer:
         documents = documents if hasattr(documents, "__len__") else list(documents)
         plain = self.input == "content" and codecs.lookup(self.encoding).name == "utf-8"
         try:
-            texts = as_texts(documents if plain else [self.decode(document) for document in documents])
+            texts = as_read(documents if plain else [self.decode(document) for document in documents])
         except TypeError:
             return documents, None, None
         return (documents, None, None) if texts.null_count else (documents, analyzer, texts)

@@ -1,7 +1,7 @@
 """From strings to counts of words, characters and their n-grams."""
 
 from likely.text.analyzer import SHARES, Analyzer, Measure, Rows, sorted_terms
-from likely.text.documents import as_terms, as_texts, checked_terms, packed_terms, rises
+from likely.text.documents import as_read, as_terms, as_texts, checked_terms, packed_terms, rises
 from likely.text.kept import Kept, document_limits
 from likely.text.streams import TextBatch, batches, contents, is_stream
 from likely.text.words import WordStatistics, collect_sized, collect_words
@@ -14,6 +14,7 @@ __all__ = [
     "Rows",
     "TextBatch",
     "WordStatistics",
+    "as_read",
     "as_terms",
     "as_texts",
     "batches",

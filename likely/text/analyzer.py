@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.text.characters import Tables, tables
-from likely.text.documents import Buffers, as_terms, as_texts, buffers, stretch
+from likely.text.documents import Strings, as_read, as_terms, as_texts, buffers
 from likely.text.tokens import folded, joined, tokenized
 
 Unit = Literal["words", "words of two", "words and punctuation", "characters", "characters in words"]
@@ -137,7 +137,7 @@ class Analyzer:
         texts
             strings or bytes: a list or another iterable, a NumPy array, a column of pandas, Polars or Arrow
         """
-        documents = as_texts(texts)
+        documents = as_read(texts)
         rows, terms = self._ask(native.count_units, documents)
         return Rows(*rows), as_terms(*terms)
 
@@ -151,7 +151,7 @@ class Analyzer:
         vocabulary
             the units, each once
         """
-        return Rows(*self._ask(native.count_known_units, as_texts(texts), buffers(as_texts(vocabulary))))
+        return Rows(*self._ask(native.count_known_units, as_read(texts), buffers(as_texts(vocabulary))))
 
     def amounts(
         self,
@@ -167,7 +167,7 @@ class Analyzer:
         Texts whose code is negative are left out. No matrix of documents is made on the way, but for those whose
         numbers are ``kept``, in this order.
         """
-        documents = as_texts(texts)
+        documents = as_read(texts)
         if codes.shape != (len(documents),):
             raise ValueError(f"expected a class for each of the {len(documents)} texts, got {len(codes)}")
         wanted = np.full(len(documents), -1)
@@ -194,17 +194,17 @@ class Analyzer:
         signs
             whether half of the units count down, so that units in the same column tend to cancel out
         """
-        return Rows(*self._ask(native.count_hashed_units, as_texts(texts), width, signs))
+        return Rows(*self._ask(native.count_hashed_units, as_read(texts), width, signs))
 
-    def _ask(self, function: Any, documents: pa.Array, *rest: Any) -> Any:
+    def _ask(self, function: Any, documents: Any, *rest: Any) -> Any:
         if self.tokenizer is not None:
             prepare = partial(folded, lowercase=self.lowercase, accents=self.accents)
-            tokens = tokenized(documents, self.tokenizer, prepare, self.errors)
+            tokens = tokenized(as_texts(documents), self.tokenizer, prepare, self.errors)
             arrays = buffers(joined(tokens, self.ngrams, self.stop_words))
             return function(arrays, self._settings(), None, *rest)
         arrays = buffers(documents)
         try:
-            return function(arrays, self._settings(), self._tables(arrays), *rest)
+            return function(arrays, self._settings(), self._tables(documents), *rest)
         except native.NotUtf8Error as error:
             (number,) = error.args
             documents[number].cast(pa.large_binary()).as_py().decode()  # raises what is wrong, and where
@@ -217,9 +217,9 @@ class Analyzer:
         shortest, longest = (min(n, _LONGEST) for n in self.ngrams)
         return (self.unit, shortest, longest, self.lowercase, self.errors, stop_words)
 
-    def _tables(self, arrays: Buffers) -> Tables | None:
+    def _tables(self, texts: Any) -> Tables | None:
         """Return what must be known of the characters that are there."""
-        ascii_only, sigma = native.survey_text(stretch(arrays))
+        ascii_only, sigma = texts.survey if isinstance(texts, Strings) else native.survey_text(buffers(texts))
         if ascii_only:
             return None
         return tables(self.lowercase, self.accents, sigma and self.lowercase)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,63 @@ from numpy.typing import NDArray
 
 from likely import native
 
-Buffers = tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]
-
 _SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Strings:
+    """A list of strings that is read where it lies. What else is asked of it is asked of the same in Arrow's layout.
+
+    Parameters
+    ----------
+    items
+        the strings
+    survey
+        whether they are ASCII throughout, and whether there is a capital sigma in them
+
+    Examples
+    --------
+    >>> texts = Strings(["one", "two", "three"], (True, False))
+    >>> len(texts[1:]), texts.take([2]).items, texts.to_pylist()[0]
+    (2, ['three'], b'one')
+    """
+
+    null_count = 0
+
+    def __init__(self, items: list[str], survey: tuple[bool, bool]) -> None:
+        self.items = items
+        self.survey = survey
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, part: slice) -> "Strings":
+        return Strings(self.items[part], self.survey)
+
+    def take(self, places: Iterable[int]) -> "Strings":
+        """Return some of the strings; ``places`` are numbers of them, or say of each whether it is taken."""
+        found = np.asarray(places)
+        chosen = np.flatnonzero(found) if found.dtype == bool else found
+        return Strings([self.items[i] for i in chosen], self.survey)
+
+    @cached_property
+    def arrow(self) -> pa.Array:
+        """The strings in Arrow's layout."""
+        return as_texts(self.items)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("items", "survey", "arrow"):
+            raise AttributeError(name)
+        return getattr(self.arrow, name)
+
+
+def as_read(texts: Any) -> Any:
+    """Return texts as the core reads them best: a list of strings as it is, all else as ``as_texts`` does."""
+    if type(texts) is list and set(map(type, texts)) == {str}:
+        try:
+            return Strings(texts, native.survey_text(texts))
+        except UnicodeEncodeError:  # a lone surrogate
+            pass
+    return texts if isinstance(texts, Strings) else as_texts(texts)
 
 
 def as_texts(texts: Any) -> pa.Array:
@@ -32,6 +87,8 @@ def as_texts(texts: Any) -> pa.Array:
     """
     if isinstance(texts, str | bytes):
         raise TypeError(f"expected several texts, got a single one, {texts[:40]!r}: put it in a list")
+    if isinstance(texts, Strings):
+        return texts.arrow
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         return _plain(texts)
     if isinstance(texts, Mapping | pa.Table | pa.RecordBatch) or (
@@ -101,20 +158,19 @@ def rises(starts: NDArray[Any], last: int) -> bool:
     return len(starts) > 0 and starts[0] == 0 and starts[-1] == last and bool(np.all(np.diff(starts) >= 0))
 
 
-def buffers(texts: pa.Array) -> Buffers:
-    """Return offsets, bytes, the bits of those that are there, and the place of the first bit; nothing is copied."""
+def buffers(texts: Any) -> Any:
+    """Return offsets, bytes, the bits of those that are there, and the place of the first bit; nothing is copied.
+
+    A list of strings is itself what the core reads.
+    """
+    if isinstance(texts, Strings):
+        return texts.items
     wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
     bits, offsets, characters = texts.buffers()
     kind: Any = np.int64 if wide else np.int32
     places = _view(offsets, kind)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, kind)
     there = None if bits is None or not texts.null_count else _view(bits, np.uint8)
     return places, _view(characters, np.uint8), there, texts.offset
-
-
-def stretch(texts: Buffers) -> NDArray[np.uint8]:
-    """Return the bytes that belong to the texts, of all bytes that lie there."""
-    offsets, characters = texts[:2]
-    return characters[max(int(offsets[0]), 0) : max(int(offsets[-1]), 0)]
 
 
 def _view(buffer: pa.Buffer | None, kind: Any) -> NDArray[Any]:

@@ -4,7 +4,7 @@
 //! characters it is told by tables, since versions of Unicode differ and the caller's must be met. Lower case depends on
 //! a character alone, but for the Greek capital sigma, whose form depends on its neighbours.
 
-use super::texts::TextError;
+use super::texts::{TextError, Texts};
 use std::borrow::Cow;
 
 const WORD: u8 = 1;
@@ -165,17 +165,28 @@ fn repaired(text: &[u8], invalid: Invalid) -> String {
 }
 
 /// Whether texts are ASCII throughout, and whether there is a capital sigma: they say which tables are needed.
-pub fn survey(bytes: &[u8]) -> (bool, bool) {
-    let run = ascii_run(bytes);
+pub fn survey(texts: &Texts) -> Result<(bool, bool), TextError> {
+    let mut found = (true, false);
+    for document in 0..texts.len() {
+        let bytes = texts.get(document)?;
+        let run = ascii_run(bytes);
+        found.0 &= run == bytes.len();
+        found.1 |= has_sigma(&bytes[run..]);
+    }
+    Ok(found)
+}
+
+fn has_sigma(bytes: &[u8]) -> bool {
     // few texts are Greek: in blocks without the first byte of a sigma there is nothing more to look for
     let sigma = |at: usize| bytes[at..].starts_with("Σ".as_bytes());
     let block = |at: usize| at..(at + 4096).min(bytes.len());
-    let mut blocks = (run..bytes.len()).step_by(4096).map(block).filter(|block| bytes[block.clone()].contains(&0xCE));
-    (run == bytes.len(), blocks.any(|mut block| block.any(sigma)))
+    let mut blocks = (0..bytes.len()).step_by(4096).map(block).filter(|block| bytes[block.clone()].contains(&0xCE));
+    blocks.any(|mut block| block.any(sigma))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::texts::{Arrow, Offsets};
     use super::*;
 
     fn folded(alphabet: Alphabet, text: &[u8]) -> Result<String, TextError> {
@@ -228,8 +239,13 @@ mod tests {
 
     #[test]
     fn a_survey_finds_what_is_there() {
-        assert_eq!(survey(b"plain text that is longer than one block of bytes"), (true, false));
-        assert_eq!(survey("é".as_bytes()), (false, false));
-        assert_eq!(survey("a long text that ends with a sigma, as few texts do: Σ".as_bytes()), (false, true));
+        let survey = |text: &str| {
+            let offsets = [0, text.len() as i64];
+            survey(&Texts::Arrow(Arrow { offsets: Offsets::Wide(&offsets), bytes: text.as_bytes(), validity: None }))
+        };
+        assert_eq!(survey("plain text that is longer than one block of bytes"), Ok((true, false)));
+        assert_eq!(survey("é"), Ok((false, false)));
+        assert_eq!(survey("a long text that ends with a sigma, as few texts do: Σ"), Ok((false, true)));
+        assert_eq!(survey(&format!("é{}Σ", "x".repeat(4093))), Ok((false, true)));
     }
 }

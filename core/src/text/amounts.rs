@@ -285,7 +285,7 @@ fn expect<T>(places: &[T], unit: Option<&u32>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Alphabet, Invalid, Kind, Offsets};
+    use super::super::{Alphabet, Arrow, Invalid, Kind, Offsets};
     use super::*;
 
     const SHARES: Measure = Measure { log: true, size: Size::Sum };
@@ -306,7 +306,7 @@ mod tests {
             Some(*end)
         });
         let offsets: Vec<i64> = std::iter::once(0).chain(ends).collect();
-        let texts = Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None };
+        let texts = Texts::Arrow(Arrow { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None });
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 1, alphabet };
         let grow = || Vocabulary::growing(std::iter::empty());

@@ -49,5 +49,5 @@ pub mod vocabulary;
 
 pub use alphabet::{Alphabet, Invalid};
 pub use split::{Analysis, Kind};
-pub use texts::{Offsets, TextError, Texts};
+pub use texts::{Arrow, Listed, Offsets, TextError, Texts};
 pub use vocabulary::{Known, Vocabulary};

@@ -91,7 +91,7 @@ pub fn append(all: &mut Rows, piece: Rows) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Alphabet, Invalid, Kind, Offsets};
+    use super::super::{Alphabet, Arrow, Invalid, Kind, Offsets};
     use super::*;
 
     fn with_texts<T>(documents: usize, f: impl Fn(&Texts, &Analysis) -> T) -> T {
@@ -104,7 +104,7 @@ mod tests {
         }
         let alphabet = Alphabet::ascii(true, Invalid::Refuse);
         let analysis = Analysis { kind: Kind::Words { single: true }, shortest: 1, longest: 2, alphabet };
-        f(&Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None }, &analysis)
+        f(&Texts::Arrow(Arrow { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None }), &analysis)
     }
 
     fn growing() -> Vocabulary {

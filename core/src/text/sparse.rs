@@ -84,7 +84,7 @@ pub fn transposed(starts: &[i64], columns: &[i32], values: &[f32], width: usize)
 
 #[cfg(test)]
 mod tests {
-    use super::super::Offsets;
+    use super::super::{Arrow, Offsets};
     use super::*;
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             }))
             .collect();
         let joined = terms.concat();
-        let texts = Texts { offsets: Offsets::Wide(&offsets), bytes: joined.as_bytes(), validity: None };
+        let texts = Texts::Arrow(Arrow { offsets: Offsets::Wide(&offsets), bytes: joined.as_bytes(), validity: None });
         let order = sorted(&texts).unwrap();
         let mut expected = terms.to_vec();
         expected.sort_by_key(|term| term.chars().collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! Documents as Arrow lays strings out: all bytes in a row, where each begins, and a bit for those that are there.
+//! Documents: as Arrow lays strings out, all bytes in a row, where each begins, and a bit for those that are there; or each on
+//! its own.
 
 use std::ops::Range;
 
@@ -35,22 +36,17 @@ impl Offsets<'_> {
     }
 }
 
-/// Borrowed texts. Nothing is copied and nothing is trusted: offsets are checked as each document is read.
+/// Texts as Arrow lays them out. Nothing is trusted: offsets are checked as each document is read.
 #[derive(Clone, Copy)]
-pub struct Texts<'a> {
+pub struct Arrow<'a> {
     pub offsets: Offsets<'a>,
     pub bytes: &'a [u8],
     /// A bitmap, least significant bit first, and the place of the first document's bit.
     pub validity: Option<(&'a [u8], usize)>,
 }
 
-impl<'a> Texts<'a> {
-    pub fn len(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
-    }
-
-    /// The bytes of a document. A missing document is an empty one.
-    pub fn get(&self, document: usize) -> Result<&'a [u8], TextError> {
+impl<'a> Arrow<'a> {
+    fn get(&self, document: usize) -> Result<&'a [u8], TextError> {
         if !self.is_there(document)? {
             return Ok(&[]);
         }
@@ -64,11 +60,48 @@ impl<'a> Texts<'a> {
         let bit = first + document;
         bits.get(bit / 8).map(|byte| byte >> (bit % 8) & 1 == 1).ok_or(TextError::Layout)
     }
+}
+
+/// Texts that lie each on its own.
+pub trait Listed: Sync {
+    fn len(&self) -> usize;
+    fn get(&self, document: usize) -> &[u8];
+}
+
+/// Borrowed texts: nothing is copied.
+#[derive(Clone, Copy)]
+pub enum Texts<'a> {
+    Arrow(Arrow<'a>),
+    Listed(&'a dyn Listed),
+}
+
+impl<'a> Texts<'a> {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Arrow(arrow) => arrow.offsets.len().saturating_sub(1),
+            Self::Listed(texts) => texts.len(),
+        }
+    }
+
+    /// The bytes of a document. A missing document is an empty one.
+    pub fn get(&self, document: usize) -> Result<&'a [u8], TextError> {
+        match self {
+            Self::Arrow(arrow) => arrow.get(document),
+            Self::Listed(texts) if document < texts.len() => Ok(texts.get(document)),
+            Self::Listed(_) => Err(TextError::Layout),
+        }
+    }
 
     /// How much there is to read, in bytes and documents.
     pub fn size(&self) -> usize {
-        let ends = self.offsets.get(0).zip(self.offsets.get(self.len()));
-        ends.map_or(0, |(start, end)| end.saturating_sub(start)) + self.len()
+        let bytes = match self {
+            Self::Arrow(arrow) => {
+                let ends = arrow.offsets.get(0).zip(arrow.offsets.get(self.len()));
+                ends.map_or(0, |(start, end)| end.saturating_sub(start))
+            }
+            Self::Listed(texts) => (0..texts.len()).map(|i| texts.get(i).len()).sum(),
+        };
+        bytes + self.len()
     }
 
     /// Cuts `order`, a sequence of documents, into at most `pieces` consecutive runs of about the same number of bytes.
@@ -96,7 +129,7 @@ mod tests {
     #[test]
     fn offsets_are_not_trusted() {
         let at = |offsets: &[i32]| {
-            let texts = Texts { offsets: Offsets::Narrow(offsets), bytes: b"abc", validity: None };
+            let texts = Texts::Arrow(Arrow { offsets: Offsets::Narrow(offsets), bytes: b"abc", validity: None });
             texts.get(0).map(<[u8]>::to_vec)
         };
         assert_eq!(at(&[1, 3]), Ok(b"bc".to_vec()));
@@ -107,8 +140,11 @@ mod tests {
 
     #[test]
     fn missing_documents_are_empty() {
-        let texts =
-            Texts { offsets: Offsets::Wide(&[0, 1, 2, 3]), bytes: b"abc", validity: Some((&[0b0000_1010, 0], 1)) };
+        let texts = Texts::Arrow(Arrow {
+            offsets: Offsets::Wide(&[0, 1, 2, 3]),
+            bytes: b"abc",
+            validity: Some((&[0b0000_1010, 0], 1)),
+        });
         assert_eq!((0..3).map(|i| texts.get(i).unwrap()).collect::<Vec<_>>(), [b"a" as &[u8], b"", b"c"]);
     }
 
@@ -116,7 +152,7 @@ mod tests {
     fn pieces_cover_all_documents() {
         let offsets: Vec<i64> = (0..=100).map(|i| i * i).collect();
         let bytes = vec![b'x'; 10_000];
-        let texts = Texts { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None };
+        let texts = Texts::Arrow(Arrow { offsets: Offsets::Wide(&offsets), bytes: &bytes, validity: None });
         let runs = texts.cut(100, |i| i, 7);
         assert!(runs.len() <= 7);
         assert_eq!(runs.into_iter().flatten().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
