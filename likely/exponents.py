@@ -90,6 +90,7 @@ class Exponents:
                 damped = curvature + np.diag(damping * np.diag(curvature) + 1e-9)
                 moved = flat - np.linalg.solve(damped, gradient)
                 moved[place] = np.clip(moved[place], *_POWERS)
+                moved[place + 1] = max(moved[place + 1], 0.0)  # a class that is more frequent is not less likely
                 then = now._at(moved)
                 slope = then._slope(rows)
                 if slope[0] <= loss or damping > 1e6:

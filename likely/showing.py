@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from likely.estimators import Evaluation, Explanation
+from likely.estimators.worded import WordExplanation
 
 _MOST_CLASSES = 12
 _MOST_CELLS = 15
@@ -34,16 +35,18 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def explanation_table(explanation: Explanation, console: Console, row: int = 0, half: int = 14) -> Table:
+def explanation_table(
+    explanation: Explanation | WordExplanation, console: Console, row: int = 0, half: int = 14
+) -> Table:
     """Return what every cell says, as numbers and as bars: to the right for the label, to the left against it."""
     label, against = str(explanation.label[row]), str(explanation.against[row])
     top = explanation.top(most=_MOST_CELLS, row=row)
     base, total = float(explanation.base[row]), float(explanation.log_odds[row])
     rest = total - base - sum(odds for _, _, odds in top)
-    others = int(np.count_nonzero(np.asarray(explanation.cells[row]))) - len(top)
-    lines = [("before any cell", "", base), *((name, shown(value), odds) for name, value, odds in top)]
+    others = explanation.size(row) - len(top)
+    lines = [(explanation.before, "", base), *((name, shown(value), odds) for name, value, odds in top)]
     if others > 0:
-        lines.append((f"{others} other columns", "", rest))
+        lines.append((f"{others} other {explanation.things}", "", rest))
     finite = [abs(odds) for _, _, odds in [*lines, ("", "", total)] if np.isfinite(odds)]
     strongest = max([*finite, 1e-300])
     block = "#" if console.options.ascii_only else "█"

@@ -59,6 +59,24 @@ def test_a_column_of_text(tmp_path):
     assert "spam" in likely("predict", model, "-", "--format", "txt", given="free cash\n").stdout
 
 
+def test_a_model_of_texts_answers_all_questions(tmp_path):
+    model, table = tmp_path / "texts.likely", tmp_path / "new.csv"
+    TextClassifier(calibrate=False).fit(SPAM + HAM, ["spam"] * 4 + ["ham"] * 4).save(model)
+    table.write_text("text\na free free prize\n")
+    told = likely("explain", model, table)
+    assert told.returncode == 0
+    assert "before any word" in told.stdout
+    assert "prize" in told.stdout
+    cells = json.loads(likely("explain", model, table, "--json").stdout)["rows"][0]["cells"]
+    assert (cells[0]["word"], cells[0]["count"]) == ("free", 2)
+    drawn = list(csv.DictReader(io.StringIO(likely("sample", model, "-n", 3).stdout)))
+    assert len(drawn) == 3
+    assert all(row["label"] in ("spam", "ham") and row["text"] for row in drawn)
+    described = likely("inspect", model).stdout
+    assert "1 column\n" in described
+    assert "number" not in described
+
+
 def test_a_model_of_texts_from_python(tmp_path):
     model = tmp_path / "texts.likely"
     TextClassifier(calibrate=False, ngrams=1).fit(SPAM + HAM, ["spam"] * 4 + ["ham"] * 4).save(model)

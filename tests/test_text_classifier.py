@@ -2,11 +2,13 @@
 
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -167,12 +169,44 @@ def test_streams_draw_as_much_as_lists(monkeypatch):
     assert np.abs(TextClassifier().fit(texts, y).predict_proba(texts) - expected).max() > 1e-4
 
 
+def test_streams_with_weights(monkeypatch):
+    from likely.text import streams
+
+    texts, y = made(90, seed=3)
+    monkeypatch.setattr(streams, "_MOST", 30)
+    weights = np.where(np.arange(90) // 30 == 1, 0.0, 2.0)
+    expected = TextClassifier().fit(texts, y, weights).predict_proba(texts)
+    found = TextClassifier().fit(iter(texts), y, weights).predict_proba(texts)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    alike, list_alike = (textbook().fit(X, y, 2.0).class_count_.tolist() for X in (iter(texts), texts))
+    assert alike == list_alike
+
+
+def test_texts_that_are_not_utf8_are_named():
+    with pytest.raises(UnicodeDecodeError, match="in the text at place 1: decode the texts"):
+        TextClassifier().fit(["fine", b"caf\xe9"], [0, 1])
+
+
+def test_forgetting_words_that_were_to_be_kept():
+    texts, y = ["good fun", "bad no fun"] * 6, ["p", "n"] * 6
+    model = TextClassifier(min_df=4).fit(texts, y).forget(texts[:8], y[:8])
+    np.testing.assert_allclose(model.predict_proba(["good"]).sum(), 1.0)
+
+
+@pytest.mark.parametrize("copies", [20, 1000])
+def test_a_text_that_comes_again_and_again(copies):
+    texts, y = made(100, classes=1)
+    model = TextClassifier().fit([*texts, *["buy now cheap pills"] * copies], [*y, *["spam"] * copies])
+    assert model._known().parts[0].family.prior >= 0
+    assert model.predict(["buy now cheap pills", texts[0]]).tolist() == ["spam", y[0]]
+
+
 def test_streams_that_do_not_fit(tmp_path):
     model = TextClassifier().fit(["a b", "c d"], [0, 1])
     before = model.predict_proba(["a"])
     for texts, y, weights, said in [
         (iter(["a", "b"]), [0], None, "expected a label for each text, got 1 for more texts"),
-        (iter(["a", "b"]), [0, 1, 1], None, "expected a label, and a weight if any, for each of 2 texts, got more"),
+        (iter(["a", "b"]), [0, 1, None], None, "expected a label, and a weight if any, for each of 2 texts, got more"),
         (iter(["a", "b"]), [0, 1], [1.0], "expected a weight for each text, got 1 for more texts"),
         (iter([]), [], None, "expected at least one text, got none"),
         (iter(["a", 3.5]), [0, 1], None, "expected texts, got 3.5"),
@@ -181,6 +215,74 @@ def test_streams_that_do_not_fit(tmp_path):
         with pytest.raises((ValueError, TypeError, FileNotFoundError), match=re.escape(said)):
             model.fit(texts, y, weights)
         np.testing.assert_array_equal(model.predict_proba(["a"]), before)
+
+
+@pytest.mark.parametrize("model", [textbook(), TextClassifier(), TextClassifier(refine=1)], ids=str)
+def test_labels_and_files_from_iterators(model, tmp_path):
+    texts, y = made(60, seed=1)
+    expected = clone(model).fit(texts, y).predict_proba(texts)
+    for X in (texts, iter(texts)):
+        np.testing.assert_allclose(clone(model).fit(X, iter(y)).predict_proba(texts), expected, rtol=1e-6, atol=1e-9)
+    again = clone(model).fit(texts, y).partial_fit(texts[:9], iter(y[:9])).forget(iter(texts[:9]), iter(y[:9]))
+    np.testing.assert_allclose(again.predict_proba(texts), expected, rtol=1e-6, atol=1e-9)
+    assert again.evaluate(texts, iter(y), folds=3).accuracy >= 0
+    files = [tmp_path / f"{i}.txt" for i in range(5)]
+    for file, text in zip(files, texts[:5], strict=True):
+        file.write_text(text, encoding="utf-8")
+    for X in (files, iter(files), pd.Series(files), np.array(files, dtype=object), tuple(files)):
+        np.testing.assert_allclose(again.predict_proba(X), again.predict_proba(texts[:5]), rtol=1e-9)
+    files[3].write_bytes(b"caf\xe9")
+    with pytest.raises(ValueError, match=r"expected a text in UTF-8, got '.*3.txt' with byte 0xe9 at place 3: read"):
+        again.predict(files)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (None, "expected texts, got None"),
+        (Path("mail"), "expected several files, got a single one, 'mail'"),
+        (scipy.sparse.csr_array(np.eye(2)), "expected the texts themselves, got a matrix of counts"),
+        (scipy.sparse.csr_matrix(np.eye(2)), "expected the texts themselves, got a matrix of counts"),
+        (3, "expected texts, got 3"),
+    ],
+)
+def test_what_is_no_list_of_texts(texts, said):
+    with pytest.raises(TypeError, match=re.escape(said)):
+        TextClassifier().fit(["a", "b"], [0, 1]).predict(texts)
+
+
+def test_parameters_that_mislead():
+    for more, said in [
+        ({"ngrams": True}, "expected ngrams as a number of words"),
+        ({"ngrams": 0}, "or the least and the most, got 0"),
+        ({"stop_words": "english"}, "got 'english': no list is built in"),
+        ({"max_df": 1}, "expected some words to keep, got none of 6 by min_df=2 and max_df=1"),
+        ({"idf": True}, "got counts='plain', normalize=False, idf=True: use calibrate=False"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(said)):
+            TextClassifier(**more).fit(["a b c", "c a b"], [0, 1])
+    with pytest.raises(TypeError, match="expected a label for each text, got None"):
+        TextClassifier().fit(iter(["a"]), None)
+    with pytest.raises(ValueError, match="expected words with probabilities, got scores"):
+        textbook(event="complement").fit(["a", "b"], [0, 1]).sample()
+    with pytest.raises(ValueError, match="expected to draw 0 texts or more, got n=-1"):
+        textbook().fit(["a", "b"], [0, 1]).sample(-1)
+
+
+def test_stop_words_are_folded_as_texts_are():
+    plain = textbook(stop_words=["the", "été"]).fit(["the été", "a cat"], [0, 1])
+    for stop_words, more in ((["The", "ÉTÉ"], {}), (["THE", "ete"], {"accents": "unicode"})):
+        found = textbook(stop_words=stop_words, **more).fit(["The Été", "A cat"], [0, 1])
+        assert found._words.terms.to_pylist() == plain._words.terms.to_pylist() == ["a", "cat"]
+
+
+def test_what_is_before_a_text_does_not_depend_on_it():
+    texts, y = made(400)
+    model = TextClassifier().fit(texts, y)
+    told = model.explain(["", "any1 any2", " ".join(texts[:30]), *texts[:20]], "class 0", "class 1")
+    logs = model.predict_log_proba(["", "any1 any2", " ".join(texts[:30]), *texts[:20]])
+    np.testing.assert_allclose(told.log_odds, logs[:, 0] - logs[:, 1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(told.base, told.base[0], atol=0.02)
 
 
 def test_words_keep_their_signs():
@@ -297,7 +399,7 @@ def test_threads_do_not_change_bits():
     ("model", "message"),
     [
         (TextClassifier(ngrams="two"), "expected ngrams as a number"),
-        (TextClassifier(ngrams=0), "expected ngrams from 1"),
+        (TextClassifier(ngrams=0), "the least and the most, got 0"),
         (TextClassifier(unit="lines"), "expected unit to be one of"),
         (TextClassifier(stop_words="the"), "expected stop_words as a list"),
         (TextClassifier(event="poisson"), "expected the event to be one of"),

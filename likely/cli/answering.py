@@ -135,12 +135,13 @@ def _some(rows: "Rows", numbers: Sequence[int]) -> Any:
 
 
 def _as_dict(found: Any, i: int, number: int) -> dict[str, Any]:
-    top = found.top(most=found.columns.width, row=i)
+    top = found.top(most=found.size(i), row=i)
+    names = ("word", "count") if found.things == "words" else ("column", "value")
     return {
         "row": number,
         "label": found.label[i].item(),
         "against": found.against[i].item(),
         "base": float(found.base[i]),
         "log_odds": float(found.log_odds[i]),
-        "cells": [{"column": name, "value": value, "log_odds": odds} for name, value, odds in top],
+        "cells": [{names[0]: name, names[1]: value, "log_odds": odds} for name, value, odds in top],
     }

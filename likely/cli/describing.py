@@ -36,7 +36,8 @@ def _columns(model: Any) -> list[dict[str, Any]]:
     schema = getattr(model, "schema_", None)
     if schema is None:
         names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-        return [{"name": str(name), "kind": "number", "family": families.get(j)} for j, name in enumerate(names)]
+        kind = "text" if type(model).__name__ == "TextClassifier" else "number"
+        return [{"name": str(name), "kind": kind, "family": families.get(j)} for j, name in enumerate(names)]
     by_name = {name: families.get(j) for j, name in enumerate(schema.names)}
     return [
         {"name": name, "kind": column.kind, "family": by_name.get(name)}

@@ -66,7 +66,7 @@ def _show_model(found: dict[str, Any], console: "Console") -> None:
     from likely.showing import plain_table
 
     target = "" if found["target"] is None else f" of {found['target']}"
-    console.print(Text(f"{found['kind']}{target}: {found['rows']:,.6g} rows, {len(found['columns'])} columns"))
+    console.print(Text(f"{found['kind']}{target}: {found['rows']:,.6g} rows, {_columns_of(found)}"))
     classes = plain_table("class", "rows", "share", right=("rows", "share"))
     for each in sorted(found["classes"], key=lambda one: -one["share"]):
         classes.add_row(Text(str(each["label"])), f"{each['rows']:,.6g}", f"{100 * each['share']:.1f} %")
@@ -95,3 +95,8 @@ def demo(seed: Annotated[int, options.Option("--seed", "Which new birds to draw.
     from likely.demo import show
 
     show(Console(highlight=False), seed)
+
+
+def _columns_of(found: dict[str, Any]) -> str:
+    number = len(found["columns"])
+    return f"{number} column{'' if number == 1 else 's'}"

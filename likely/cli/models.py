@@ -82,7 +82,9 @@ class Loaded(NamedTuple):
             names = {name: j for j, name in enumerate(self.schema.names)}
             cells = {names.get(name, name): float(value) for name, value in given.items()}
         x, labels = self.model.sample(number, generator, given=cells)
-        if not isinstance(x, pa.Table):
+        if isinstance(x, list):
+            x = pa.table({self.schema.names[0]: x})
+        elif not isinstance(x, pa.Table):
             x = pa.table({name: x[:, j] for j, name in enumerate(self.schema.names)})
         return x.append_column(self.target or "label", pa.array(labels))
 

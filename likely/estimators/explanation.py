@@ -1,7 +1,7 @@
 """Why a row got its class: what each column says, in logarithms that add up."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,13 @@ class Explanation:
             total = self.base + np.asarray(self.cells.sum(axis=1)).ravel()
         return np.where(np.isnan(total), self.base, total)
 
+    things: ClassVar[str] = "columns"
+    before: ClassVar[str] = "before any cell"
+
+    def size(self, row: int = 0) -> int:
+        """Return how many columns say something about a row."""
+        return int(np.count_nonzero(_row_of(self.cells, row)))
+
     def top(self, most: int = 10, row: int = 0) -> list[tuple[str, Any, float]]:
         """Return the columns that say most about a row: (name, value, log-odds), the strongest first."""
         cells, values = (_row_of(array, row) for array in (self.cells, self.values))
@@ -59,7 +66,7 @@ class Explanation:
         lines = [("before reading the row", "", self.base[row])]
         top = self.top(row=row)
         lines += [(name, _short(value), odds) for name, value, odds in top]
-        others = np.count_nonzero(_row_of(self.cells, row)) - len(top)
+        others = self.size(row) - len(top)
         if others:
             said = self.log_odds[row] - self.base[row] - sum(odds for _, _, odds in top)
             lines.append((f"{others} other column{'s' if others > 1 else ''}", "", said))

@@ -20,7 +20,8 @@ from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.table import Block, Table, read_assignment
-from likely.text import Analyzer, Kept, TextBatch, WordStatistics, as_read, batches, contents, is_stream
+from likely.text import Analyzer, Kept, TextBatch, WordStatistics, as_read, batches, contents, is_stream, listed
+from likely.text.tokens import folded
 
 
 class TextClassifier(GenerativeClassifier):
@@ -148,7 +149,7 @@ class TextClassifier(GenerativeClassifier):
             how much each text counts: a weight of 2 is the text twice
         """
         if not is_stream(X) or self._refine():
-            return super().fit(X, y, sample_weight)
+            return super().fit(X, listed(y), listed(sample_weight))
         read = self._streamed(batches(X, y, sample_weight))
         self._solve_now(*read)
         self._keep(*read)
@@ -161,6 +162,8 @@ class TextClassifier(GenerativeClassifier):
         sample = TextSample(self.random_state)
         for batch in texts:
             table = self._read_next(batch.texts)
+            if batch.weights is not None and all(weight == 0 for weight in batch.weights):
+                continue
             assignment = read_assignment(batch.labels, batch.weights, table.rows)
             own = collect(table, assignment, parts)
             statistics = own if statistics is None else statistics + own
@@ -175,33 +178,46 @@ class TextClassifier(GenerativeClassifier):
         return table, Knowledge(parts, statistics, table.columns, self._given_priors())
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more texts; the vocabulary grows with them. The exponents stay as the first texts decided.
+        """Learn from more texts; the vocabulary grows with them.
 
-        ``classes`` may name labels that will come later; labels not named are learned when they come.
+        The exponents stay as the first texts decided: let these be some hundreds, of all classes. Without exponents the
+        result is that of ``fit`` on all texts. ``classes`` may name labels that will come later; labels not named are
+        learned when they come.
         """
-        return super().partial_fit(X, y, classes, sample_weight)
+        return super().partial_fit(X, listed(y), classes, listed(sample_weight))
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned; the exponents stay as they are. The others stay, too."""
+        return super().merge(*others)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn texts: no word of them is counted any more. The exponents stay as the first texts decided."""
+        return super().forget(X, listed(y), listed(sample_weight))
 
     def _bag(self) -> Bag:
         ngrams = self.ngrams if isinstance(self.ngrams, tuple | list) else (1, self.ngrams)
-        if len(ngrams) != 2 or not all(isinstance(n, int | np.integer) for n in ngrams):
+        whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in ngrams)
+        if len(ngrams) != 2 or not whole or not 1 <= ngrams[0] <= ngrams[1]:
             raise ValueError(f"expected ngrams as a number of words, or the least and the most, got {self.ngrams!r}")
         stop_words = () if self.stop_words is None else self.stop_words
         listed = isinstance(stop_words, Collection) and not isinstance(stop_words, str)
         if not listed or not all(isinstance(word, str) for word in stop_words):
-            raise ValueError(f"expected stop_words as a list of words, got {self.stop_words!r}")
+            raise ValueError(
+                f"expected stop_words as a list of words, got {on_one_line(self.stop_words)}: no list is built in"
+            )
         analyzer = Analyzer(
             self.unit,  # type: ignore[arg-type]
             (int(ngrams[0]), int(ngrams[1])),
             self.lowercase,
             self.accents,  # type: ignore[arg-type]
-            frozenset(stop_words),
+            frozenset(folded(word, lowercase=self.lowercase is True, accents=self.accents) for word in stop_words),
             tokenizer=self.tokenizer,
         )
         counting = Counting(self.counts, self.normalize, self.idf)  # type: ignore[arg-type]
         if self.calibrate and not counting.as_they_come:
             raise ValueError(
                 "expected counts='plain' without normalize and idf, as exponents are fitted to how words come, got "
-                f"{counting}: use calibrate=False"
+                f"counts={self.counts!r}, normalize={self.normalize!r}, idf={self.idf!r}: use calibrate=False"
             )
         kept = Kept(self.min_df, self.max_df, self.max_features)
         return Bag(analyzer, self.event, self.smoothing, counting, kept)  # type: ignore[arg-type]
@@ -218,6 +234,13 @@ class TextClassifier(GenerativeClassifier):
     def _remember(self) -> None:
         self._bag()  # which says what parameters of a file do not fit
         self._refine()
+
+    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
+        (words,), (part,) = knowledge.statistics.blocks, knowledge.parts
+        assert isinstance(words, WordStatistics)
+        assert isinstance(part.family, Bag)
+        part.family.kept.check(words, part.family.least_documents)
+        super()._solve_now(table, knowledge)
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         return (Part(self._bag(), None),)
@@ -247,7 +270,7 @@ class TextClassifier(GenerativeClassifier):
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
     ) -> Evaluation:
         """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
-        return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
+        return super().evaluate(X, listed(y), folds=folds, sample_weight=sample_weight, random_state=random_state)
 
     @property
     def _words(self) -> WordStatistics:
@@ -268,14 +291,21 @@ class TextClassifier(GenerativeClassifier):
         return known.derived["textbook"]  # type: ignore[no-any-return]
 
     def log_density(self, X: Any) -> Array:
-        """Return log p(x) of each text by the textbook's model, whatever its class: how usual its words are."""
+        """Return log p(x) of each text by the textbook's model, whatever its class: how usual its words are.
+
+        A word that was not learned does not count, and of two texts the longer is the less likely.
+        """
         return self.textbook_.log_density(self._read_next(X))
 
     def sample(self, n: int = 1, random_state: Any = None, given: Any = None) -> tuple[list[str], Labels]:
         """Draw n bags of words by the textbook's model, first y, then words given y. Returns (texts, y)."""
         if given:
             raise ValueError(f"expected no cells in given=, which texts do not have, got {given!r}")
+        if n < 0:
+            raise ValueError(f"expected to draw 0 texts or more, got n={n!r}")
         joint, generator = self.textbook_, random_generator(random_state)
+        if joint.densities[0].no_density is not None:
+            raise ValueError(f"expected words with probabilities, got scores: {joint.densities[0].no_density}")
         codes = generator.choice(len(joint.classes), size=n, p=joint.weights)
         density = joint.densities[0]
         assert isinstance(density, BagDensity)
@@ -308,7 +338,7 @@ class TextClassifier(GenerativeClassifier):
         # What words say is in the proportions of the joint, and with the base adds up to what the comparison says.
         before = subtract_logs(joint.log_weights[one], joint.log_weights[other])
         before = before + density.constant[one] - density.constant[other]
-        odds = odds * np.repeat(scaling(before + added_up(odds, starts), total), np.diff(starts))
+        odds = odds * np.repeat(scaling(added_up(odds, starts), total - before), np.diff(starts))
         base = total - added_up(odds, starts)
         return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
 

@@ -1,7 +1,7 @@
 """Explanations of texts: what each word says for one class against another."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,20 @@ class WordExplanation:
     def log_odds(self) -> Array:
         """log p(label | x) − log p(against | x) of every text: the base and its words added."""
         return self.base + added_up(self.odds, self.starts)
+
+    things: ClassVar[str] = "words"
+    before: ClassVar[str] = "before any word"
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def size(self, row: int = 0) -> int:
+        """Return how many words a text has."""
+        return int(self.starts[row + 1] - self.starts[row])
+
+    def top(self, most: int = 10, row: int = 0) -> list[tuple[str, int, float]]:
+        """Return the words that say most of a text: (word, how often, log-odds), the strongest first."""
+        return self.words(row)[:most]
 
     def words(self, text: int = 0) -> list[tuple[str, int, float]]:
         """Return the words of a text: (word, how often, log-odds), the strongest first."""

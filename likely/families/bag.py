@@ -47,6 +47,8 @@ class Bag(Family):
 
     name = "bag of words"
     expects = "text"
+    least_documents = 1
+    """Words of fewer documents say nothing, unless ``min_df`` says otherwise."""
 
     def __post_init__(self) -> None:
         if self.event not in EVENTS:

@@ -17,8 +17,6 @@ from likely.text import Kept, WordStatistics
 
 # No text has more words than e to this power; what a broken file says otherwise must not become infinite.
 _LARGEST_LOG = 50.0
-LEAST_DOCUMENTS = 2
-"""Words of fewer documents say nothing, unless ``min_df`` says otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +50,7 @@ class Discounted(Bag):
 
     name = "discounted words"
     calibrated = True
+    least_documents = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,7 +129,7 @@ class Evidence:
         before = _FOUND.get(statistics)
         if before is not None and before[0] == rule:
             return before[1]
-        chosen = rule.chosen(statistics, least=LEAST_DOCUMENTS)
+        chosen = rule.chosen(statistics, least=Discounted.least_documents)
         kept = statistics.of_words(chosen)
         numbers = np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
         weight = statistics.sums["weight"].sum()

@@ -3,7 +3,7 @@
 from likely.text.analyzer import SHARES, Analyzer, Measure, Rows, sorted_terms
 from likely.text.documents import as_read, as_terms, as_texts, checked_terms, packed_terms, rises
 from likely.text.kept import Kept, document_limits
-from likely.text.streams import TextBatch, batches, contents, is_stream
+from likely.text.streams import TextBatch, batches, contents, is_stream, listed
 from likely.text.words import WordStatistics, collect_sized, collect_words
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "contents",
     "document_limits",
     "is_stream",
+    "listed",
     "packed_terms",
     "rises",
     "sorted_terms",

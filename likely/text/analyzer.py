@@ -207,7 +207,11 @@ class Analyzer:
             return function(arrays, self._settings(), self._tables(documents), *rest)
         except native.NotUtf8Error as error:
             (number,) = error.args
-            documents[number].cast(pa.large_binary()).as_py().decode()  # raises what is wrong, and where
+            try:
+                documents[number].cast(pa.large_binary()).as_py().decode()
+            except UnicodeDecodeError as wrong:
+                wrong.add_note(f"in the text at place {number}: decode the texts, or leave it out")
+                raise wrong from None
             raise
 
     def _settings(self) -> Any:

@@ -1,5 +1,6 @@
 """Documents as Arrow lays strings out, whatever they come as, and the buffers of them that the core reads."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -89,6 +90,12 @@ def as_texts(texts: Any) -> pa.Array:
         raise TypeError(f"expected several texts, got a single one, {texts[:40]!r}: put it in a list")
     if isinstance(texts, Strings):
         return texts.arrow
+    if isinstance(texts, os.PathLike):
+        raise TypeError(f"expected several files, got a single one, {os.fspath(texts)!r}: put it in a list")
+    if hasattr(texts, "tocsr"):
+        raise TypeError("expected the texts themselves, got a matrix of counts: use NaiveBayes for counts")
+    if not isinstance(texts, Iterable) and not hasattr(texts, "__arrow_c_stream__"):
+        raise TypeError(f"expected texts, got {texts!r}: give a list or a column of strings")
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         return _plain(texts)
     if isinstance(texts, Mapping | pa.Table | pa.RecordBatch) or (

@@ -78,12 +78,17 @@ class Kept:
             counts = statistics.in_words("count")[places]
             chosen[:] = False
             chosen[places[_most(counts, statistics.terms.take(pa.array(places)), int(self.max_features))]] = True
-        if self != Kept() and len(chosen) and not chosen.any():
+        return chosen
+
+    def check(self, statistics: WordStatistics, least: int = 1) -> None:
+        """Raise ValueError if limits that were given keep no word."""
+        asked = self != Kept() or isinstance(self.max_df, Integral)  # 1 text is not a share of 1.0
+        if asked and len(statistics.terms) and not self.chosen(statistics, least).any():
+            low = least if self.min_df is None else self.min_df
             raise ValueError(
-                f"expected some words to keep, got none of {len(chosen)} by min_df={self.min_df!r} and "
+                f"expected some words to keep, got none of {len(statistics.terms)} by min_df={low!r} and "
                 f"max_df={self.max_df!r}: take a lower min_df or a higher max_df"
             )
-        return chosen
 
     def _within(self, statistics: WordStatistics, least: int) -> NDArray[np.bool_]:
         """Return which words are in enough texts, and not in too many."""

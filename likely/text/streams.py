@@ -1,8 +1,9 @@
 """Texts that need not be held all at once: iterators, and files, some at a time."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,23 +29,31 @@ def is_stream(texts: Any) -> bool:
 
 
 def contents(texts: Any) -> Any:
-    """Return the texts in files as bytes; texts that are not files stay as they are."""
-    return [_content(text) for text in texts] if _are_files(texts) else texts
+    """Return the texts in files; texts that are not files stay as they are."""
+    return [_content(text) for text in texts] if is_stream(texts) else texts
 
 
-def batches(texts: Iterable[Any], labels: Iterable[Any], weights: Iterable[float] | None) -> Iterator[TextBatch]:
+def listed(labels: Any) -> Any:
+    """Return labels, or weights, that come from an iterator as a list."""
+    return list(labels) if hasattr(labels, "__next__") else labels
+
+
+def batches(texts: Iterable[Any], labels: Iterable[Any], weights: Any) -> Iterator[TextBatch]:
     """Return texts, labels and weights some at a time.
 
     >>> [len(batch.texts) for batch in batches(iter(["one", "two"]), "ab", None)]
     [2]
     """
+    if not isinstance(labels, Iterable) or isinstance(labels, str | bytes):
+        raise TypeError(f"expected a label for each text, got {labels!r}: give a list or an iterator of them")
     left: Iterator[Any] = iter(texts)
     given = iter(labels)
-    weighed = None if weights is None else iter(weights)
+    alike = isinstance(weights, Real)
+    weighed = None if weights is None or alike else iter(weights)
     done = 0
     while some := _some(left):
         own = list(islice(given, len(some)))
-        heavy = None if weighed is None else list(islice(weighed, len(some)))
+        heavy = [weights] * len(some) if alike else None if weighed is None else list(islice(weighed, len(some)))
         done += len(some)
         for name, column in (("label", own), ("weight", heavy)):
             if column is not None and len(column) < len(some):
@@ -52,8 +61,8 @@ def batches(texts: Iterable[Any], labels: Iterable[Any], weights: Iterable[float
                     f"expected a {name} for each text, got {done - len(some) + len(column)} for more texts"
                 )
         yield TextBatch(some, own, heavy)
-    more = next(chain(given, () if weighed is None else weighed), None)
-    if more is not None:
+    nothing = object()
+    if next(chain(given, () if weighed is None else weighed), nothing) is not nothing:
         raise ValueError(f"expected a label, and a weight if any, for each of {done} texts, got more of them")
 
 
@@ -70,8 +79,19 @@ def _some(texts: Iterator[Any]) -> list[Any]:
 
 
 def _are_files(texts: Any) -> bool:
-    return isinstance(texts, list | tuple) and len(texts) > 0 and isinstance(texts[0], os.PathLike)
+    if isinstance(texts, Mapping | str | bytes) or not hasattr(texts, "__iter__") or getattr(texts, "ndim", 1) != 1:
+        return False
+    return isinstance(next(iter(texts), None), os.PathLike)
 
 
 def _content(text: Any) -> Any:
-    return Path(text).read_bytes() if isinstance(text, os.PathLike) else text
+    if not isinstance(text, os.PathLike):
+        return text
+    read = Path(text).read_bytes()
+    try:
+        return read.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"expected a text in UTF-8, got {os.fspath(text)!r} with byte {read[error.start]:#x} at place "
+            f"{error.start}: read the files yourself, such as by path.read_text('latin-1')"
+        ) from None
