@@ -1,7 +1,8 @@
 //! Amounts and scores of the words of texts, as Python functions.
 
 use crate::evidence_bindings::unfit;
-use crate::text::amounts::{Amount, ByUnit, Measure, Size, Wanted, collect};
+use crate::text::amounts::{Measure, Size, Wanted, collect};
+use crate::text::by_unit::{Amount, ByUnit};
 use crate::text::merge::{Side, merge};
 use crate::text::scores::{Count, Rule, Scores, score};
 use crate::text::{Known, Vocabulary};

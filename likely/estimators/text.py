@@ -1,30 +1,26 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from likely.discounting import Refine, TextSample, collect_discounted, settled_by
-from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
-from likely.estimators.knowledge import Knowledge, scaling
-from likely.estimators.questions import random_generator
-from likely.estimators.worded import WordExplanation, added_up
-from likely.families import on_one_line, subtract_logs
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.text_answers import TextAnswers
+from likely.families import on_one_line
 from likely.families.bag import Bag
-from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
-from likely.joint import Joint, Part
+from likely.joint import Part
 from likely.learn import collect
-from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
-from likely.table import Block, Table, read_assignment
-from likely.text import Analyzer, Kept, TextBatch, WordStatistics, as_read, batches, contents, is_stream, listed
+from likely.statistics import Assignment, JointStatistics, class_weights
+from likely.table import Table, read_assignment
+from likely.text import Analyzer, Kept, TextBatch, WordStatistics, batches, is_stream, listed
 from likely.text.tokens import folded
 
 
-class TextClassifier(GenerativeClassifier):
+class TextClassifier(TextAnswers):
     """Classify texts by their words, with probabilities that can be trusted.
 
     Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
@@ -254,105 +250,8 @@ class TextClassifier(GenerativeClassifier):
         statistics = JointStatistics(class_weights(assignment), (words,))
         return Knowledge((Part(family, None),), statistics, table.columns, self._given_priors())
 
-    def _read_first(self, X: Any) -> Table:
-        table = self._read_next(X)
-        if table.rows == 0:
-            raise ValueError("expected at least one text, got none")
-        return table
-
-    def _read_next(self, X: Any) -> Table:
-        if isinstance(X, Table):
-            return X
-        texts = as_read(contents(X))
-        return Table(np.zeros((len(texts), 1)), ("text",), strings={0: texts})
-
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
     ) -> Evaluation:
         """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
         return super().evaluate(X, listed(y), folds=folds, sample_weight=sample_weight, random_state=random_state)
-
-    @property
-    def _words(self) -> WordStatistics:
-        words = self._known().statistics.blocks[0]
-        assert isinstance(words, WordStatistics)
-        return words
-
-    @property
-    def textbook_(self) -> Joint:
-        """The joint distribution of the textbook, in which words are independent: what texts are drawn from.
-
-        Words count as they come in it, whatever ``counts``, ``normalize`` and ``idf`` make of them for classes.
-        """
-        known = self._known()
-        if "textbook" not in known.derived:
-            parts = (Part(replace(self._bag(), counting=Counting()), None),)
-            known.derived["textbook"] = Joint.solve(known.statistics, parts, known.columns, known.given_weights)
-        return known.derived["textbook"]  # type: ignore[no-any-return]
-
-    def log_density(self, X: Any) -> Array:
-        """Return log p(x) of each text by the textbook's model, whatever its class: how usual its words are.
-
-        A word that was not learned does not count, and of two texts the longer is the less likely.
-        """
-        return self.textbook_.log_density(self._read_next(X))
-
-    def sample(self, n: int = 1, random_state: Any = None, given: Any = None) -> tuple[list[str], Labels]:
-        """Draw n bags of words by the textbook's model, first y, then words given y. Returns (texts, y)."""
-        if given:
-            raise ValueError(f"expected no cells in given=, which texts do not have, got {given!r}")
-        if n < 0:
-            raise ValueError(f"expected to draw 0 texts or more, got n={n!r}")
-        joint, generator = self.textbook_, random_generator(random_state)
-        if joint.densities[0].no_density is not None:
-            raise ValueError(f"expected words with probabilities, got scores: {joint.densities[0].no_density}")
-        codes = generator.choice(len(joint.classes), size=n, p=joint.weights)
-        density = joint.densities[0]
-        assert isinstance(density, BagDensity)
-        return [" ".join(words) for words in density.bags(codes, generator)], joint.classes[codes]
-
-    def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
-        """Say that there is nothing to fill in."""
-        raise TypeError("expected a table with missing cells to fill in, got a model of texts: texts have none")
-
-    def explain(self, X: Any, label: Any = None, against: Any = None) -> WordExplanation:  # type: ignore[override]
-        """Say what each word contributes to the log-odds of ``label`` against ``against``.
-
-        By default the likeliest class of each text against the next one.
-
-        >>> model = TextClassifier(calibrate=False, ngrams=1).fit(["good fun", "no fun", "bad"], ["+", "-", "-"])
-        >>> print(model.explain(["good"]))
-        '+' against '-', log-odds
-        before reading the text      -0.693
-        good                         +0.847
-        altogether                   +0.154
-        """
-        joint, comparison = self._known().joint, self._comparison
-        table = self._read_next(X)
-        one, other = self._pair(comparison.log_joint(table), label, against)
-        density = joint.densities[0]
-        assert isinstance(density, BagDensity)
-        starts, terms, counts, odds = density.word_odds(Block(table, None), one, other)
-        base, texts = comparison.log_odds(table, one, other)
-        total = base + texts[:, 0]
-        # What words say is in the proportions of the joint, and with the base adds up to what the comparison says.
-        before = subtract_logs(joint.log_weights[one], joint.log_weights[other])
-        before = before + density.constant[one] - density.constant[other]
-        odds = odds * np.repeat(scaling(added_up(odds, starts), total - before), np.diff(starts))
-        base = total - added_up(odds, starts)
-        return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
-
-    def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
-        """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
-        words, c = self._bag().kept.of(self._words), self._place(label)
-        counts, of_all = np.zeros(len(words.terms)), words.in_words("count")
-        own = words.codes == c
-        counts[words.words[own]] = words.sums["count"][own]
-        if not counts.any():
-            return []
-        share, shares = counts / counts.sum(), of_all / of_all.sum()
-        there = np.flatnonzero(counts)
-        told = share[there] * np.log(share[there] / shares[there])
-        order = np.lexsort((there, -told))[:n]
-        terms = words.terms.take(there[order]).to_pylist()
-        return list(zip(terms, told[order].tolist(), strict=True))

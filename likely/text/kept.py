@@ -12,6 +12,9 @@ from likely.statistics import Array
 from likely.text.analyzer import sorted_terms
 from likely.text.words import WordStatistics
 
+# No one has so many texts, or words, and a file that says so is broken.
+_MOST = 1 << 53
+
 
 def document_limits(min_df: Any, max_df: Any, documents: float) -> tuple[float, float]:
     """Return in how many documents a term must be at least, and may be at most.
@@ -59,7 +62,7 @@ class Kept:
                     f"expected {name} as a number of texts, 1 or more, or a share from 0.0 to 1.0, got {number!r}"
                 )
         most = self.max_features
-        if most is not None and (isinstance(most, bool) or not isinstance(most, Integral) or most < 1):
+        if most is not None and (isinstance(most, bool) or not isinstance(most, Integral) or not 1 <= most <= _MOST):
             raise ValueError(f"expected max_features as a number of words, 1 or more, or None, got {most!r}")
         alike = isinstance(self.min_df, Integral) == isinstance(self.max_df, Integral)
         if self.min_df is not None and alike and self.min_df > self.max_df:
@@ -115,4 +118,4 @@ def _most(counts: Array, terms: pa.Array, most: int) -> NDArray[np.int64]:
 def _is_limit(number: Any) -> bool:
     if isinstance(number, bool) or not isinstance(number, Real):
         return False
-    return int(number) >= 1 if isinstance(number, Integral) else 0.0 <= float(number) <= 1.0
+    return 1 <= int(number) <= _MOST if isinstance(number, Integral) else 0.0 <= float(number) <= 1.0

@@ -41,7 +41,7 @@ def listed(labels: Any) -> Any:
 def batches(texts: Iterable[Any], labels: Iterable[Any], weights: Any) -> Iterator[TextBatch]:
     """Return texts, labels and weights some at a time.
 
-    >>> [len(batch.texts) for batch in batches(iter(["one", "two"]), "ab", None)]
+    >>> [len(batch.texts) for batch in batches(iter(["one", "two"]), ["a", "b"], None)]
     [2]
     """
     if not isinstance(labels, Iterable) or isinstance(labels, str | bytes):

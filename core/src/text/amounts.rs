@@ -1,13 +1,13 @@
 //! A sink that sums what classes have of each unit: how often it came, what share of their documents it made up, and in how many
 //! of them it was. What the share of a unit in a document is, a [`Measure`] says.
 
+use super::by_unit::{Amount, ByUnit, Part, by_unit};
 use super::reader::{Pair, Reader};
 use super::sinks::Rows;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
 use super::units::{Units, read_pieces};
 use super::vocabulary::Vocabulary;
-use crate::simd::prefetch;
 use std::f64::consts::LN_2;
 use std::sync::LazyLock;
 
@@ -53,30 +53,6 @@ impl Measure {
 /// The root of the sum of squares.
 pub fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
     numbers.map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// What one class has of one unit; three numbers that add up.
-#[derive(Clone, Copy, Default, Debug, PartialEq)]
-pub struct Amount {
-    pub count: f64,
-    pub share: f64,
-    pub documents: f64,
-}
-
-impl Amount {
-    pub fn add(&mut self, other: Self, factor: f64) {
-        self.count += factor * other.count;
-        self.share += factor * other.share;
-        self.documents += factor * other.documents;
-    }
-}
-
-/// For each unit the classes that have it, in rising order, and how much.
-#[derive(Default, Debug, PartialEq)]
-pub struct ByUnit {
-    pub starts: Vec<i64>,
-    pub classes: Vec<i32>,
-    pub amounts: Vec<Amount>,
 }
 
 /// Sums over the documents of each class: their weight, and the logarithm of what shares were divided by. And what that was
@@ -151,16 +127,6 @@ pub fn collect(
     Ok((by_unit(&parts, units.len()), of_classes, rows, units))
 }
 
-/// What a run of documents has of one class.
-struct Part {
-    class: usize,
-    units: Vec<u32>,
-    amounts: Vec<Amount>,
-    documents: f64,
-    log_size: f64,
-    sizes: Vec<f64>,
-}
-
 fn piece(
     texts: &Texts,
     reader: &mut Reader<Vocabulary>,
@@ -230,56 +196,6 @@ impl Sums {
         let units = std::mem::take(&mut self.met);
         let amounts = units.iter().map(|&unit| std::mem::take(&mut self.sums[unit as usize])).collect();
         (units, amounts)
-    }
-}
-
-/// Puts the parts, in the order of their classes, together unit by unit.
-fn by_unit(parts: &[Part], units: usize) -> ByUnit {
-    // Of each unit, how many classes have it, and the last that was seen: the same may come in several parts.
-    let mut seen = vec![(0_u32, u32::MAX); units];
-    for part in parts {
-        for (i, &unit) in part.units.iter().enumerate() {
-            expect(&seen, part.units.get(i + AHEAD));
-            let (classes, last) = &mut seen[unit as usize];
-            *classes += u32::from(*last != part.class as u32);
-            *last = part.class as u32;
-        }
-    }
-    let mut starts = Vec::with_capacity(units + 1);
-    starts.push(0);
-    starts.extend(seen.iter().scan(0, |end, (classes, _)| {
-        *end += i64::from(*classes);
-        Some(*end)
-    }));
-    let mut places: Vec<(i64, u32)> = starts[..units].iter().map(|&start| (start, u32::MAX)).collect();
-    let total = starts[units] as usize;
-    let (mut classes, mut amounts) = (vec![-1; total], vec![Amount::default(); total]);
-    for part in parts {
-        for (i, (&unit, &amount)) in part.units.iter().zip(&part.amounts).enumerate() {
-            expect(&places, part.units.get(i + 2 * AHEAD));
-            if let Some(&later) = part.units.get(i + AHEAD) {
-                prefetch(&amounts[(places[later as usize].0 as usize).min(total - 1)]);
-            }
-            let (place, last) = &mut places[unit as usize];
-            if *last == part.class as u32 {
-                amounts[*place as usize - 1].add(amount, 1.0);
-                continue;
-            }
-            classes[*place as usize] = part.class as i32;
-            amounts[*place as usize] = amount;
-            *place += 1;
-            *last = part.class as u32;
-        }
-    }
-    ByUnit { starts, classes, amounts }
-}
-
-/// Units looked at ahead.
-const AHEAD: usize = 16;
-
-fn expect<T>(places: &[T], unit: Option<&u32>) {
-    if let Some(&unit) = unit {
-        prefetch(&places[unit as usize]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Amounts of two sets of documents, whose units and classes are numbered in their own ways, added up or taken apart.
 
-use super::amounts::{Amount, ByUnit};
+use super::by_unit::{Amount, ByUnit};
 use super::vocabulary::Vocabulary;
 use crate::sparse::rises;
 

@@ -12,7 +12,7 @@
 //! | `units.rs` | units that threads read with vocabularies of their own |
 //! | `reader.rs` | one document into (unit, count) pairs |
 //! | `sinks.rs` | what becomes of the pairs: rows of a sparse matrix |
-//! | `amounts.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
+//! | `amounts.rs`, `by_unit.rs`, `merge.rs` | sums of classes with weights and shares, and two of them into one |
 //! | `scores.rs` | scores of documents by those of their units |
 //! | `hashing.rs` | rows of a sparse matrix whose columns are hashes |
 //! | `sparse.rs` | terms sorted, columns renumbered, rows made columns |
@@ -33,6 +33,7 @@
 
 pub mod alphabet;
 pub mod amounts;
+pub mod by_unit;
 pub mod hashing;
 pub mod lexicon;
 pub mod marks;

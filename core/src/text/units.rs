@@ -57,13 +57,18 @@ pub fn read_pieces<S: Default + Send, T: Send>(
     // Of each thread, the nodes of the whole that its own are; and of each piece, who read it, and which nodes were new then.
     let mut here: Vec<Vec<u32>> = Vec::new();
     let mut results: Vec<Option<(T, usize, Range<usize>)>> = (0..pieces).map(|_| None).collect();
-    let threads = taken.len();
+    let (threads, mut failed) = (taken.len(), None);
     for (thread, own) in taken.into_iter().enumerate() {
         let mut before = 0;
         for (piece, made) in own.pieces {
-            let (made, nodes) = made?;
-            results[piece] = Some((made, thread, before..nodes));
-            before = nodes;
+            match made {
+                Ok((made, nodes)) => {
+                    results[piece] = Some((made, thread, before..nodes));
+                    before = nodes;
+                }
+                Err(error) if failed.as_ref().is_none_or(|(first, _)| piece < *first) => failed = Some((piece, error)),
+                Err(_) => {}
+            }
         }
         let vocabulary = own.state.0.lexicon;
         here.push(match &mut whole {
@@ -71,6 +76,9 @@ pub fn read_pieces<S: Default + Send, T: Send>(
             Some(whole) => whole.absorb(&vocabulary, thread + 1 == threads),
         });
         whole.get_or_insert(vocabulary);
+    }
+    if let Some((_, error)) = failed {
+        return Err(error);
     }
     let vocabulary = whole.unwrap_or_else(vocabulary);
     let shortest = if analysis.kind.is_words() { analysis.shortest } else { 1 };
