@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -283,6 +284,16 @@ def test_what_is_before_a_text_does_not_depend_on_it():
     logs = model.predict_log_proba(["", "any1 any2", " ".join(texts[:30]), *texts[:20]])
     np.testing.assert_allclose(told.log_odds, logs[:, 0] - logs[:, 1], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(told.base, told.base[0], atol=0.02)
+
+
+def test_texts_too_long_to_be_drawn():
+    model = textbook().fit(["a b", "c d"], [0, 1], sample_weight=[1.0, 1.0])
+    words = model._words
+    known = model._knowledge
+    huge = replace(words, sums={**words.sums, "count": words.sums["count"] * 1e12})
+    model._replace(known.with_statistics(replace(known.statistics, blocks=(huge,))))
+    with pytest.raises(ValueError, match="expected to draw texts of at most 10,000,000 words, got a model of"):
+        model.sample(2, random_state=0)
 
 
 def test_words_keep_their_signs():

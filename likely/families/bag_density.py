@@ -14,6 +14,9 @@ from likely.statistics import Array, Assignment
 from likely.table import Block
 from likely.text import Analyzer, WordStatistics
 
+# No text that is drawn has more words on average: a broken file may say otherwise.
+_LONGEST = 10_000_000
+
 
 def present(texts: Any) -> NDArray[np.bool_]:
     """Say which texts of an Arrow array are there."""
@@ -148,6 +151,10 @@ class BagDensity(Density):
                 for i in np.flatnonzero(codes == c):
                     drawn[i] = [terms[w] for w in np.flatnonzero(generator.random(len(terms)) < _expit(scores))]
                 continue
+            if self.length[c] > _LONGEST:
+                raise ValueError(
+                    f"expected to draw texts of at most {_LONGEST:,} words, got a model of {self.length[c]:.3g}"
+                )
             below = np.cumsum(shares)
             for i in np.flatnonzero(codes == c):
                 u = generator.random(generator.poisson(self.length[c])) * (below[-1] if len(below) else 0.0)
