@@ -22,7 +22,7 @@ from likely.learn import deal
 from likely.refining import Unrefined, WordMatrix, descended, newton
 from likely.statistics import Array, Assignment, Labels
 from likely.table import read_assignment
-from likely.text import Rows, WordStatistics, as_texts, collect_sized
+from likely.text import Rows, WordStatistics, as_texts, collect_sized, numbers_of_kept
 
 FOLDS = 10
 ENOUGH = 6_000
@@ -59,6 +59,12 @@ class Dealt(NamedTuple):
     def present(self) -> NDArray[np.bool_]:
         """Which texts are there."""
         return np.full(len(self.folds), True) if self.texts is None else present(self.texts)
+
+    @property
+    def weights(self) -> Array:
+        """How much each text counts."""
+        given = self.assignment.weights
+        return np.ones(len(self.folds)) if given is None else given
 
     def sorted(self) -> tuple["Dealt", NDArray[np.int64]]:
         """Return the texts sorted by their folds, and the number that each had."""
@@ -102,16 +108,14 @@ class OutOfFold:
 
     def scored(self, dealt: Dealt) -> Scored:
         """Return what the words of texts, sorted by their folds, say without their fold; and lengths, in logarithms."""
-        kept = self.evidence
-        _, codes, weights = dealt.assignment
+        kept, codes = self.evidence, dealt.assignment.codes
         rows = self.counted(dealt)
-        weighed = np.ones(len(codes)) if weights is None else weights
-        learned = np.where(dealt.present, weighed, 0.0)
+        learned = np.where(dealt.present, dealt.weights, 0.0)
         scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
         given = (rows.starts, rows.units, _log_counts(rows.counts), codes, learned, scales)
         evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
         lengths = np.log(rows.lengths(kept.orders))
-        return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), weighed)
+        return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), dealt.weights)
 
     def fitted(self, dealt: Dealt) -> "Settled":
         """Fit exponents on texts sorted by their folds."""
@@ -170,9 +174,8 @@ class Settled(NamedTuple):
         groups = native.word_groups(evidence.orders, documents, told, self.words.edges)[chosen]
         trust = _trust(self.exponents.groups)[groups].astype(np.float32)
         matrix, factor = self._matrix(dealt, chosen, trust)
-        _, codes, weights = dealt.assignment
-        weighed = np.ones(len(codes)) if weights is None else weights
-        texts = Unrefined(matrix, self.log_posteriors(dealt), codes.astype(np.int64), weighed)
+        codes = dealt.assignment.codes.astype(np.int64)
+        texts = Unrefined(matrix, self.log_posteriors(dealt), codes, dealt.weights)
         if refine == "full":
             again, scores = self, descended(texts)
         else:
@@ -192,7 +195,7 @@ class Settled(NamedTuple):
         counts = self.words.counted(dealt)
         factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
         if not chosen.all():
-            counts = counts.renumbered(np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32))
+            counts = counts.renumbered(numbers_of_kept(chosen))
         x = _log_counts(counts.counts)
         x *= trust[counts.units]
         x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
@@ -207,12 +210,13 @@ class Settled(NamedTuple):
 
 def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:
     """Fit exponents on some of the texts whose statistics are given, and score all of these out of fold."""
-    order = np.argsort(dealt.folds, kind="stable")
-    every = max(-(-len(order) // enough(len(dealt.assignment.classes))), 1)
-    settled = OutOfFold.of(family, statistics).fitted(dealt.taken(order[::every]))
-    out = np.empty((len(order), len(dealt.assignment.classes)))
-    out[order] = settled.log_posteriors(dealt.taken(order))
-    return Fitted(settled.family(dealt.assignment.classes), out)
+    classes = dealt.assignment.classes
+    by_fold, order = dealt.sorted()
+    every = max(-(-len(order) // enough(len(classes))), 1)
+    settled = OutOfFold.of(family, statistics).fitted(by_fold.taken(np.arange(0, len(order), every)))
+    out = np.empty((len(order), len(classes)))
+    out[order] = settled.log_posteriors(by_fold)
+    return Fitted(settled.family(classes), out)
 
 
 def collect_discounted(

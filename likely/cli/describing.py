@@ -35,9 +35,9 @@ def _columns(model: Any) -> list[dict[str, Any]]:
         families.update(dict.fromkeys(columns, _OTHER_NAMES.get(part.family.name, part.family.name)))
     schema = getattr(model, "schema_", None)
     if schema is None:
-        names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-        kind = "text" if type(model).__name__ == "TextClassifier" else "number"
-        return [{"name": str(name), "kind": kind, "family": families.get(j)} for j, name in enumerate(names)]
+        from likely.cli.models import plain_schema
+
+        schema = plain_schema(model)
     by_name = {name: families.get(j) for j, name in enumerate(schema.names)}
     return [
         {"name": name, "kind": column.kind, "family": by_name.get(name)}

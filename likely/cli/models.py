@@ -25,7 +25,7 @@ class Loaded(NamedTuple):
         schema = getattr(model, "schema_", None)
         words = getattr(model, "missing", ())
         known = (words,) if isinstance(words, str) else tuple(words)
-        return cls(model, schema or _numbers(model), (*known, *missing))
+        return cls(model, schema or plain_schema(model), (*known, *missing))
 
     @property
     def text(self) -> str | None:
@@ -106,7 +106,7 @@ class Loaded(NamedTuple):
         return {text: label for way in ways for text, label in zip(way, classes, strict=True)}
 
 
-def _numbers(model: Any) -> "Schema":
+def plain_schema(model: Any) -> "Schema":
     """Return the columns of a model that was fitted on a matrix of numbers, or on texts."""
     from likely.schema import Column, Schema
 

@@ -196,8 +196,8 @@ class TextClassifier(TextAnswers):
         if len(ngrams) != 2 or not whole or not 1 <= ngrams[0] <= ngrams[1]:
             raise ValueError(f"expected ngrams as a number of words, or the least and the most, got {self.ngrams!r}")
         stop_words = () if self.stop_words is None else self.stop_words
-        listed = isinstance(stop_words, Collection) and not isinstance(stop_words, str)
-        if not listed or not all(isinstance(word, str) for word in stop_words):
+        several = isinstance(stop_words, Collection) and not isinstance(stop_words, str)
+        if not several or not all(isinstance(word, str) for word in stop_words):
             raise ValueError(
                 f"expected stop_words as a list of words, got {on_one_line(self.stop_words)}: no list is built in"
             )

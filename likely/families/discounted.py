@@ -13,7 +13,7 @@ from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.refinement import Refinement
 from likely.statistics import Array, Labels, Statistics, class_shares, distinct
-from likely.text import Kept, WordStatistics
+from likely.text import Kept, WordStatistics, numbers_of_kept
 
 # No text has more words than e to this power; what a broken file says otherwise must not become infinite.
 _LARGEST_LOG = 50.0
@@ -131,11 +131,10 @@ class Evidence:
             return before[1]
         chosen = rule.chosen(statistics, least=Discounted.least_documents)
         kept = statistics.of_words(chosen)
-        numbers = np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int32)
         weight = statistics.sums["weight"].sum()
         mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
         scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
-        found = cls(kept, numbers, native.term_orders(kept.buffers), scale)
+        found = cls(kept, numbers_of_kept(chosen), native.term_orders(kept.buffers), scale)
         _FOUND[statistics] = rule, found
         return found
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from likely.sklearn.terms import document_limits, limited, warn_of_capitals
-from likely.text import Analyzer, Rows, as_read, as_texts, sorted_terms
+from likely.text import Analyzer, Rows, as_read, as_texts, numbers_of_kept, sorted_terms
 
 try:
     from sklearn.utils import _align_api_if_sparse
@@ -142,8 +142,7 @@ class Counting(Vectorizer):
             rows.counts.fill(1)
         kept = limited(rows, numbers, low, high, self.max_features, np.dtype(self.dtype))
         if kept is not None:
-            places = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-            numbers = np.where(kept, places, np.int32(-1))[numbers]
+            numbers = numbers_of_kept(kept)[numbers]
             terms = terms.filter(pa.array(kept))
         vars(self).pop("_places", None)
         self._terms = terms

@@ -1,6 +1,6 @@
 """From strings to counts of words, characters and their n-grams."""
 
-from likely.text.analyzer import SHARES, Analyzer, Measure, Rows, sorted_terms
+from likely.text.analyzer import SHARES, Analyzer, Measure, Rows, numbers_of_kept, sorted_terms
 from likely.text.documents import as_read, as_terms, as_texts, checked_terms, packed_terms, rises
 from likely.text.kept import Kept, document_limits
 from likely.text.streams import TextBatch, batches, contents, is_stream, listed
@@ -25,6 +25,7 @@ __all__ = [
     "document_limits",
     "is_stream",
     "listed",
+    "numbers_of_kept",
     "packed_terms",
     "rises",
     "sorted_terms",

@@ -229,6 +229,15 @@ class Analyzer:
         return tables(self.lowercase, self.accents, sigma and self.lowercase)
 
 
+def numbers_of_kept(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return the new number of each unit if only some are kept, −1 of the others.
+
+    >>> numbers_of_kept(np.array([True, False, True])).tolist()
+    [0, -1, 1]
+    """
+    return np.where(kept, np.cumsum(kept, dtype=np.int32) - np.int32(1), np.int32(-1))
+
+
 def sorted_terms(vocabulary: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
     """Return the new number of each term once they are sorted by code points, and the sorted vocabulary."""
     order = native.sort_terms(buffers(vocabulary))
