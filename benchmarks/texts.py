@@ -194,7 +194,7 @@ def show(title: str, results: dict[str, list[float]], ratios: dict[str, float], 
     for name, (accuracy, loss, fit, answer) in results.items():
         print(f"{name:<70}{accuracy:>10.4f}{loss:>10.4f}{fit:>10.3f}{answer:>12.3f}", flush=True)
     if source:
-        ours, theirs = (peak(QUICK[model].fit, *source) for model in (TEXTBOOK, COUNTS))
+        ours, theirs = (peak(clone(QUICK[model]).fit, *source) for model in (TEXTBOOK, COUNTS))
         ratios[f"memory of fit, textbook {ours:.0f} MB: {COUNTS} {theirs:.0f} MB"] = theirs / ours
     for name, ratio in ratios.items():
         print(f"{name:<70}{ratio:>10.{1 if ratio >= 2 else 2}f} ×", flush=True)

@@ -517,3 +517,17 @@ def test_statistics_are_a_group():
     np.testing.assert_allclose((one * 2.0).sums["count"], 2 * one.sums["count"])
     assert len((one * 0.0).terms) == 0
     assert Bag(analyzer) == Bag(Analyzer("words"))
+
+
+def test_a_single_document_of_100_megabytes():
+    words = [f"word{i}" for i in range(1000)]
+    line = " ".join(words) + " "
+    times = 100_000_000 // len(line) + 1
+    texts, labels = [line * times, "word0 short"], ["long", "short"]
+    model = textbook().fit(texts, labels)
+    assert len(model.joint_.densities[0].terms) == 1001
+    shares = np.array([(times + 1) / (1000 * times + 1001), 1 / (2 + 1001)])
+    assert model.predict_proba(["word7"])[0] == pytest.approx(shares / shares.sum(), rel=1e-12)
+    assert model.predict(texts).tolist() == labels
+    pairs = TextClassifier(calibrate=False, ngrams=2, unit="words").fit(texts, labels)
+    assert len(pairs.joint_.densities[0].terms) == 1001 + 1000 + 1

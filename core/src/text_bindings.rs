@@ -3,7 +3,7 @@
 use crate::text::hashing::{count_hashes, hashes};
 use crate::text::sinks::{Rows, count, count_known};
 use crate::text::{Alphabet, Analysis, Arrow, Invalid, Kind, Known, Listed, Offsets};
-use crate::text::{TextError, Texts, Vocabulary, alphabet, sparse};
+use crate::text::{Terms, TextError, Texts, Vocabulary, alphabet, sparse};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -126,8 +126,8 @@ pub fn row_arrays(py: Python<'_>, rows: Rows) -> RowArrays<'_> {
     (PyArray1::from_vec(py, rows.starts), PyArray1::from_vec(py, rows.units), PyArray1::from_vec(py, rows.counts))
 }
 
-pub fn term_arrays(py: Python<'_>, terms: (Vec<i64>, Vec<u8>)) -> TermArrays<'_> {
-    (PyArray1::from_vec(py, terms.0), PyArray1::from_vec(py, terms.1))
+pub fn term_arrays(py: Python<'_>, terms: Terms) -> TermArrays<'_> {
+    (PyArray1::from_vec(py, terms.offsets), PyArray1::from_vec(py, terms.bytes))
 }
 
 /// Whether texts are ASCII throughout, and whether there is a capital sigma among them.
@@ -148,8 +148,7 @@ fn count_units<'py>(
     let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
     let stops = strings(&texts(&settings.5)?)?;
     let grow = || Vocabulary::growing(stops.iter().copied());
-    let (rows, terms) =
-        py.detach(|| count(&documents, &analysis, grow).map(|(rows, units)| (rows, units.terms()))).map_err(refused)?;
+    let (rows, terms) = py.detach(|| count(&documents, &analysis, grow)).map_err(refused)?;
     Ok((row_arrays(py, rows), term_arrays(py, terms)))
 }
 

@@ -55,9 +55,8 @@ fn collect_amounts<'py>(
         return Err(PyValueError::new_err("codes and weights do not fit the documents"));
     }
     let grow = || Vocabulary::growing(stops.iter().copied());
-    let (amounts, of_classes, rows, terms) = py
-        .detach(|| collect(&documents, &analysis, wanted, grow).map(|(a, c, rows, units)| (a, c, rows, units.terms())))
-        .map_err(refused)?;
+    let (amounts, of_classes, rows, terms) =
+        py.detach(|| collect(&documents, &analysis, wanted, grow)).map_err(refused)?;
     let sums = (of_classes.documents, of_classes.log_sizes, of_classes.sizes);
     let sums = (sums.0.into_pyarray(py), sums.1.into_pyarray(py), sums.2.into_pyarray(py));
     Ok((amount_arrays(py, amounts)?, sums, row_arrays(py, rows), term_arrays(py, terms)))

@@ -63,10 +63,10 @@ class Strings:
 
 def as_read(texts: Any) -> Any:
     """Return texts as the core reads them best: a list of strings as it is, all else as ``as_texts`` does."""
-    if type(texts) is list and set(map(type, texts)) == {str}:
+    if type(texts) is list and texts:
         try:
             return Strings(texts, native.survey_text(texts))
-        except UnicodeEncodeError:  # a lone surrogate
+        except (TypeError, UnicodeEncodeError):  # not all are strings, or there is a lone surrogate
             pass
     return texts if isinstance(texts, Strings) else as_texts(texts)
 

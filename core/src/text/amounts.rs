@@ -6,8 +6,8 @@ use super::reader::{Pair, Reader};
 use super::sinks::Rows;
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
-use super::units::{Units, read_pieces};
-use super::vocabulary::Vocabulary;
+use super::units::read_pieces;
+use super::vocabulary::{Terms, Vocabulary};
 use std::f64::consts::LN_2;
 use std::sync::LazyLock;
 
@@ -88,7 +88,7 @@ pub fn collect(
     analysis: &Analysis,
     wanted: Wanted,
     vocabulary: impl Fn() -> Vocabulary + Sync + Send,
-) -> Result<(ByUnit, OfClasses, Rows, Units), TextError> {
+) -> Result<(ByUnit, OfClasses, Rows, Terms), TextError> {
     let Wanted { codes, classes, .. } = wanted;
     let mut order: Vec<usize> = (0..texts.len()).filter(|&i| codes[i] >= 0 && wanted.weight(i) > 0.0).collect();
     // Class by class, one sum for each unit is enough at any time.
@@ -97,7 +97,7 @@ pub fn collect(
     let runs = texts.cut(order.len(), |i| order[i], (size / PIECE).clamp(1, MOST_PIECES));
     let read =
         |reader: &mut Reader<_>, sums: &mut Sums, i: usize| piece(texts, reader, sums, &order[runs[i].clone()], wanted);
-    let (pieces, units) = read_pieces(runs.len(), size * 4, analysis, vocabulary, read)?;
+    let (pieces, terms) = read_pieces(runs.len(), size * 4, analysis, vocabulary, read)?;
     let mut of_classes =
         OfClasses { documents: vec![0.0; classes], log_sizes: vec![0.0; classes], sizes: vec![0.0; texts.len()] };
     let mut parts = Vec::new();
@@ -124,7 +124,7 @@ pub fn collect(
     for (_, pairs) in &kept {
         rows.push(pairs);
     }
-    Ok((by_unit(&parts, units.len()), of_classes, rows, units))
+    Ok((by_unit(&parts, terms.len()), of_classes, rows, terms))
 }
 
 fn piece(
@@ -193,7 +193,8 @@ impl Sums {
     }
 
     fn taken(&mut self) -> (Vec<u32>, Vec<Amount>) {
-        let units = std::mem::take(&mut self.met);
+        let units = self.met.clone(); // as long as it is, while `met` may have room for many more
+        self.met.clear();
         let amounts = units.iter().map(|&unit| std::mem::take(&mut self.sums[unit as usize])).collect();
         (units, amounts)
     }
@@ -228,12 +229,10 @@ mod tests {
         let grow = || Vocabulary::growing(std::iter::empty());
         let kept: Vec<i64> = (0..documents.len() as i64).collect();
         let wanted = Wanted { codes, weights, classes: 2, kept: &kept, measure };
-        let (amounts, classes, rows, units) = collect(&texts, &analysis, wanted, grow).unwrap();
+        let (amounts, classes, rows, terms) = collect(&texts, &analysis, wanted, grow).unwrap();
         let counted = codes.iter().enumerate().filter(|(i, code)| **code >= 0 && wanted.weight(*i) > 0.0);
         assert_eq!(rows.starts.len(), 1 + counted.count());
-        let (offsets, bytes) = units.terms();
-        let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
-        (amounts, classes, offsets.windows(2).map(text).collect())
+        (amounts, classes, terms.strings())
     }
 
     #[test]

@@ -51,4 +51,4 @@ pub mod vocabulary;
 pub use alphabet::{Alphabet, Invalid};
 pub use split::{Analysis, Kind};
 pub use texts::{Arrow, Listed, Offsets, TextError, Texts};
-pub use vocabulary::{Known, Vocabulary};
+pub use vocabulary::{Known, Terms, Vocabulary};

@@ -172,9 +172,7 @@ mod tests {
         let units: Vec<u32> = nodes.filter(|&node| reader.lexicon.is_unit(node, shortest)).collect();
         let number = |&(node, count): &Pair| (units.iter().position(|&unit| unit == node).unwrap() as u32, count);
         let rows = rows.iter().map(|row| row.iter().map(number).collect()).collect();
-        let (offsets, bytes) = reader.lexicon.terms(&units);
-        let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
-        (offsets.windows(2).map(text).collect(), rows)
+        (reader.lexicon.terms(&units).strings(), rows)
     }
 
     #[test]

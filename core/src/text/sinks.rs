@@ -4,8 +4,8 @@ use super::lexicon::Lexicon;
 use super::reader::{Pair, Reader};
 use super::split::Analysis;
 use super::texts::{TextError, Texts};
-use super::units::{Units, read_pieces};
-use super::vocabulary::{Known, Vocabulary};
+use super::units::read_pieces;
+use super::vocabulary::{Known, Terms, Vocabulary};
 use crate::threads;
 use std::ops::Range;
 
@@ -42,17 +42,17 @@ pub fn count(
     texts: &Texts,
     analysis: &Analysis,
     vocabulary: impl Fn() -> Vocabulary + Sync + Send,
-) -> Result<(Rows, Units), TextError> {
+) -> Result<(Rows, Terms), TextError> {
     let runs = runs(texts);
     let read = |reader: &mut Reader<_>, (): &mut (), piece: usize| rows(texts, reader, runs[piece].clone());
-    let (pieces, units) = read_pieces(runs.len(), texts.size(), analysis, vocabulary, read)?;
+    let (pieces, terms) = read_pieces(runs.len(), texts.size(), analysis, vocabulary, read)?;
     let mut all = Rows { starts: vec![0], ..Rows::default() };
     for mut piece in pieces {
         let mut rows = std::mem::take(&mut piece.read);
         rows.units.iter_mut().for_each(|unit| *unit = piece.number(*unit as u32) as i32);
         append(&mut all, rows);
     }
-    Ok((all, units))
+    Ok((all, terms))
 }
 
 /// Counts the units that are known in every document.
@@ -115,11 +115,11 @@ mod tests {
     fn pieces_do_not_matter() {
         with_texts(60_000, |texts, analysis| {
             assert!(texts.size() > 4 * LEAST_PIECE);
-            let (all, units) = count(texts, analysis, growing).unwrap();
+            let (all, terms) = count(texts, analysis, growing).unwrap();
             let mut reader = Reader::new(*analysis, growing());
             let whole = rows(texts, &mut reader, 0..texts.len()).unwrap();
             let nodes: Vec<u32> = (0..reader.lexicon.nodes() as u32).collect();
-            assert_eq!(units.terms(), reader.lexicon.terms(&nodes));
+            assert_eq!(terms, reader.lexicon.terms(&nodes));
             assert_eq!((&all.units, &all.counts), (&whole.units, &whole.counts));
             assert_eq!(all.starts[1..], whole.starts);
         });

@@ -16,8 +16,9 @@ pub struct Name<K> {
     pub hash: u32,
 }
 
-/// The first sixteen bytes of a word, and its length.
+/// The first sixteen bytes of a word, and its length. Packed, as tables of them are most of the memory of a vocabulary.
 #[derive(Clone, Copy, Default, PartialEq)]
+#[repr(Rust, packed(4))]
 pub struct Word {
     first: u64,
     second: u64,
@@ -28,6 +29,7 @@ pub struct Word {
 pub type Gram = u64;
 
 #[derive(Clone, Copy)]
+#[repr(Rust, packed(4))]
 struct Slot<K> {
     key: K,
     node: u32,
@@ -59,11 +61,11 @@ impl<K: Copy + Default + PartialEq> Slots<K> {
         let mask = self.table.len() - 1;
         let mut place = name.hash as usize & mask;
         loop {
-            let slot = &self.table[place & mask];
+            let slot = self.table[place & mask];
             if slot.node == NONE {
                 return Err(place);
             }
-            if slot.key == name.key && same(slot.node) {
+            if { slot.key } == name.key && same(slot.node) {
                 return Ok(slot.node);
             }
             place = (place + 1) & mask;

@@ -3,28 +3,10 @@
 use super::reader::Reader;
 use super::split::Analysis;
 use super::texts::TextError;
-use super::vocabulary::{NONE, Vocabulary};
+use super::vocabulary::{NONE, Terms, Vocabulary};
 use crate::threads;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// All units, in the order of their first appearance.
-pub struct Units {
-    vocabulary: Vocabulary,
-    /// The node of each.
-    nodes: Vec<u32>,
-}
-
-impl Units {
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// The text of each: where it begins, and all bytes in a row.
-    pub fn terms(&self) -> (Vec<i64>, Vec<u8>) {
-        self.vocabulary.terms(&self.nodes)
-    }
-}
 
 /// What was read of a piece, and the number of the unit of each node in it.
 pub struct Piece<T> {
@@ -39,15 +21,15 @@ impl<T> Piece<T> {
     }
 }
 
-/// Reads pieces, `steps` in all, on all threads. Returns what `read` made of each, in their order, and the units. Every thread
-/// has a reader, and room for something else.
+/// Reads pieces, `steps` in all, on all threads. Returns what `read` made of each, in their order, and the units, in the order
+/// of their first appearance. Every thread has a reader, and room for something else.
 pub fn read_pieces<S: Default + Send, T: Send>(
     pieces: usize,
     steps: usize,
     analysis: &Analysis,
     vocabulary: impl Fn() -> Vocabulary + Sync + Send,
     read: impl Fn(&mut Reader<Vocabulary>, &mut S, usize) -> Result<T, TextError> + Sync + Send,
-) -> Result<(Vec<Piece<T>>, Units), TextError> {
+) -> Result<(Vec<Piece<T>>, Terms), TextError> {
     let begin = || (Reader::new(*analysis, vocabulary()), S::default());
     let taken = threads::map_with(pieces, steps, begin, |(reader, room), piece| {
         let made = read(reader, room, piece)?;
@@ -94,5 +76,5 @@ pub fn read_pieces<S: Default + Send, T: Send>(
     let numbered = |own: Vec<u32>| Arc::new(own.into_iter().map(|node| units[node as usize]).collect());
     let numbers: Vec<Arc<Vec<u32>>> = here.into_iter().map(numbered).collect();
     let piece = |(read, thread, _): (T, usize, _)| Piece { read, numbers: numbers[thread].clone() };
-    Ok((results.into_iter().flatten().map(piece).collect(), Units { vocabulary, nodes }))
+    Ok((results.into_iter().flatten().map(piece).collect(), vocabulary.terms(&nodes)))
 }

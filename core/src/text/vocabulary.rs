@@ -23,6 +23,10 @@ struct Node {
 }
 
 impl Node {
+    fn gram(name: &Name<Gram>) -> Self {
+        Self { place: name.key, length: GRAM, hash: name.hash }
+    }
+
     /// All words of an n-gram but the last, and the last; None of a word.
     fn parts(&self) -> Option<(u32, u32)> {
         (self.length == GRAM).then_some(((self.place >> 32) as u32, self.place as u32))
@@ -86,7 +90,7 @@ impl Vocabulary {
 
     /// Takes in an n-gram that was not found.
     pub fn add_gram(&mut self, slot: usize, name: &Name<Gram>) -> u32 {
-        let node = self.next(Node { place: name.key, length: GRAM, hash: name.hash });
+        let node = self.next(Node::gram(name));
         self.grams.insert(slot, name.key, node, |key, _| self.seeds.of_gram(key));
         node
     }
@@ -133,21 +137,16 @@ impl Vocabulary {
                 }
             }
             here.push(match node.parts() {
-                None => {
-                    let text = other.text(i as u32);
-                    let name = self.seeds.word(text, text.len());
-                    self.find_word(&name, text).unwrap_or_else(|place| self.add_word(place, &name, text))
-                }
+                None => self.add(other.text(i as u32)),
                 Some((left, word)) => {
                     let (left, word) = (here[left as usize], here[word as usize]);
                     let name = self.seeds.gram(left, word);
-                    if !last {
-                        self.gram(&name)
-                    } else if left >= before || word >= before {
-                        self.next(Node { place: name.key, length: GRAM, hash: name.hash })
+                    if last {
+                        // An n-gram of a word that was not here before was not here, either.
+                        let found = if left.max(word) < before { self.grams.find(&name, |_| true).ok() } else { None };
+                        found.unwrap_or_else(|| self.next(Node::gram(&name)))
                     } else {
-                        let found = self.grams.find(&name, |_| true);
-                        found.unwrap_or_else(|_| self.next(Node { place: name.key, length: GRAM, hash: name.hash }))
+                        self.gram(&name)
                     }
                 }
             });
@@ -155,8 +154,8 @@ impl Vocabulary {
         here
     }
 
-    /// The texts of some nodes: where each begins, and all bytes in a row.
-    pub fn terms(&self, nodes: &[u32]) -> (Vec<i64>, Vec<u8>) {
+    /// The texts of some nodes.
+    pub fn terms(&self, nodes: &[u32]) -> Terms {
         let (mut offsets, mut bytes, mut words) = (vec![0], Vec::new(), Vec::new());
         offsets.reserve_exact(nodes.len());
         for &node in nodes {
@@ -172,7 +171,26 @@ impl Vocabulary {
             }
             offsets.push(bytes.len() as i64);
         }
-        (offsets, bytes)
+        Terms { offsets, bytes }
+    }
+}
+
+/// The texts of units: where each begins, and all bytes in a row.
+#[derive(Debug, PartialEq)]
+pub struct Terms {
+    pub offsets: Vec<i64>,
+    pub bytes: Vec<u8>,
+}
+
+impl Terms {
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    #[cfg(test)]
+    pub fn strings(&self) -> Vec<String> {
+        let text = |pair: &[i64]| String::from_utf8(self.bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
+        self.offsets.windows(2).map(text).collect()
     }
 }
 
@@ -214,9 +232,7 @@ mod tests {
 
     fn strings(vocabulary: &Vocabulary) -> Vec<String> {
         let nodes: Vec<u32> = (0..vocabulary.nodes() as u32).filter(|&node| vocabulary.is_unit(node, 1)).collect();
-        let (offsets, bytes) = vocabulary.terms(&nodes);
-        let text = |pair: &[i64]| String::from_utf8(bytes[pair[0] as usize..pair[1] as usize].to_vec()).unwrap();
-        offsets.windows(2).map(text).collect()
+        vocabulary.terms(&nodes).strings()
     }
 
     #[test]
