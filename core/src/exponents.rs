@@ -81,8 +81,8 @@ pub fn slope(rows: Rows, at: At) -> Slope {
 #[inline(always)]
 fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -> Slope {
     let (k, g) = (rows.classes, rows.groups);
-    let (moved, biased) = (g + 2, at.bias.len());
-    let size = moved + biased;
+    let (moved, biases) = (g + 2, at.bias.len());
+    let size = moved + biases;
     let mut out = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
     let exponents: Vec<f32> = at.groups.iter().map(|&e| e as f32).collect();
     let stride = padded(moved);
@@ -90,8 +90,11 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     let (mut scores, mut evidence, mut gaps) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
     let (mut mean, mut total, mut rest) = (vec![0.0_f32; moved], vec![0.0_f32; g], vec![0.0; moved]);
     let mut likely: Vec<usize> = Vec::new();
+    // The exponents that a row's scores move with, and by how much: short texts have words of few groups.
+    let (mut there, mut line, mut few) = (Vec::with_capacity(moved), vec![0.0; stride], Few::new(moved));
+    let mut seen = vec![0; g];
     // How biases and the other exponents bend the loss together, class by class.
-    let mut cross = vec![0.0; biased * moved];
+    let mut cross = vec![0.0; biases * moved];
     for row in own {
         let features = &rows.evidence[row * k * g..(row + 1) * k * g];
         let log_shares = &rows.log_shares[row * k..(row + 1) * k];
@@ -130,23 +133,35 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         likely.clear();
         likely.extend((0..k).filter(|&c| p[c] * (1.0 - p[c]) >= LEAST));
         rest.fill(0.0);
+        if !likely.is_empty() {
+            find_groups(features, g, &mut seen, &mut there);
+        }
         for &c in &likely {
-            let line = bucket.line(stride);
-            for (b, v) in line[..g].iter_mut().enumerate() {
-                *v = f64::from(factor as f32 * features[c * g + b] - mean[b]);
+            for (&b, v) in there.iter().zip(&mut line) {
+                *v = match b.checked_sub(g) {
+                    None => f64::from(factor as f32 * features[c * g + b] - mean[b]),
+                    Some(0) => -length * evidence[c] - f64::from(mean[g]),
+                    Some(_) => log_shares[c] - f64::from(mean[g + 1]),
+                };
             }
-            line[g] = -length * evidence[c] - f64::from(mean[g]);
-            line[g + 1] = log_shares[c] - f64::from(mean[g + 1]);
-            if biased > 0 {
+            if biases > 0 {
                 let own = &mut cross[c * moved..(c + 1) * moved];
-                for ((rest, own), v) in rest.iter_mut().zip(own).zip(&line[..moved]) {
-                    *rest += p[c] * v;
-                    *own += weight * p[c] * v;
+                for (&b, v) in there.iter().zip(&line) {
+                    rest[b] += p[c] * v;
+                    own[b] += weight * p[c] * v;
                 }
             }
-            products.take(&mut bucket, weight * p[c], stride);
+            if 2 * there.len() < moved {
+                few.add::<FUSED>(&line[..there.len()], weight * p[c]);
+            } else {
+                let all = bucket.line(stride);
+                all.fill(0.0);
+                there.iter().zip(&line).for_each(|(&b, v)| all[b] = *v);
+                products.take(&mut bucket, weight * p[c], stride);
+            }
         }
-        if biased > 0 {
+        few.spread(&there, stride, &mut products.product);
+        if biases > 0 {
             // Of the biases, the mean is by the classes that are left, so that it stays a sum of squares.
             let kept: f64 = likely.iter().map(|&c| p[c]).sum();
             for &c in &likely {
@@ -160,19 +175,77 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         }
     }
     products.empty(&mut bucket, stride);
+    fill_curvature(&mut out.curvature, moved, size, &products.product, &cross);
+    out
+}
+
+/// Puts the sums of products above the diagonal, and those with biases, where they belong on both sides of it.
+fn fill_curvature(curvature: &mut [f64], moved: usize, size: usize, product: &[f64], cross: &[f64]) {
+    let stride = padded(moved);
     for a in 0..size {
         for b in 0..size {
             let (low, high) = (a.min(b), a.max(b));
-            out.curvature[a * size + b] = if high < moved {
-                products.product[low * stride + high]
+            curvature[a * size + b] = if high < moved {
+                product[low * stride + high]
             } else if low < moved {
                 cross[(high - moved) * moved + low]
             } else {
-                out.curvature[low * size + high]
+                curvature[low * size + high]
             };
         }
     }
-    out
+}
+
+/// Finds the groups of which a row has evidence, and adds the places of the two exponents that all rows move with.
+#[inline(always)]
+fn find_groups(features: &[f32], groups: usize, seen: &mut [u32], there: &mut Vec<usize>) {
+    seen.fill(0);
+    for own in features.chunks_exact(groups) {
+        for (seen, x) in seen.iter_mut().zip(own) {
+            *seen |= x.to_bits() << 1; // all but the sign
+        }
+    }
+    there.clear();
+    there.extend((0..groups).filter(|&b| seen[b] != 0));
+    there.extend([groups, groups + 1]);
+}
+
+/// Sums of products of a few numbers.
+struct Few {
+    sums: Vec<f64>,
+    stride: usize,
+    used: bool,
+}
+
+impl Few {
+    fn new(most: usize) -> Self {
+        let stride = padded(most);
+        Self { sums: vec![0.0; stride * stride], stride, used: false }
+    }
+
+    /// Adds w v vᵀ, on and above the diagonal.
+    #[inline(always)]
+    fn add<const FUSED: bool>(&mut self, v: &[f64], w: f64) {
+        self.used = true;
+        for (i, &x) in v.iter().enumerate() {
+            let sums = &mut self.sums[i * self.stride..];
+            for (sum, &y) in sums[i..v.len()].iter_mut().zip(&v[i..]) {
+                *sum = crate::simd::fma::<FUSED>(w * x, y, *sum);
+            }
+        }
+    }
+
+    /// Adds the sums to where they belong, and begins anew.
+    fn spread(&mut self, places: &[usize], stride: usize, out: &mut [f64]) {
+        if !std::mem::take(&mut self.used) {
+            return;
+        }
+        for (i, &place) in places.iter().enumerate() {
+            for (&other, sum) in places[i..].iter().zip(&mut self.sums[i * self.stride + i..]) {
+                out[place * stride + other] += std::mem::take(sum);
+            }
+        }
+    }
 }
 
 #[inline(always)]
