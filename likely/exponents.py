@@ -167,4 +167,4 @@ def _one_for_all(rows: Scored) -> float:
 def _weighed(evidence: NDArray[np.float32], weights: Array) -> NDArray[np.float32]:
     """Return the weighed sum of the groups of every row and class."""
     # Not by a product of matrices: the threads that it wakes would stay busy for a while, and in the way of ours.
-    return np.einsum("rcg,g->rc", evidence, weights.astype(np.float32))
+    return np.asarray(np.einsum("rcg,g->rc", evidence, weights.astype(np.float32)))
