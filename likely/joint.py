@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families import Density, Family, LinearForm, QuadraticForm, UnsolvableError, readable_errors, subtract_logs
-from likely.statistics import Array, JointStatistics, Labels
+from likely.statistics import Array, JointStatistics, Labels, Shared
 from likely.table import Block, Columns, Table
 
 # Scores are computed for about this many rows × classes at a time.
@@ -123,6 +123,28 @@ class Joint:
         self._must_be_density("log_density")
         found = [native.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def shares(
+        self, table: Table, codes: NDArray[np.int32] | None = None, weights: Array | None = None
+    ) -> Iterator[tuple[Table, Shared, float]]:
+        """Cut the table into tiles, each with p(y | x) of its rows and Σ w log p(x), or log p(x, y) where y is known.
+
+        ``codes``: the places of the classes that are known, −1 of the others; ``weights``: how much rows count.
+        """
+        self._must_be_density("hidden classes")
+        first = 0
+        for tile, scores in self._tiles(table):
+            rows = slice(first, first + tile.rows)
+            first += tile.rows
+            self._score(tile, scores)
+            own = None if weights is None else weights[rows]
+            told = native.expect_classes(scores, self.log_weights, None if codes is None else codes[rows], own)
+            yield tile, Shared(self.classes, scores, own), told
+
+    def free_parameters(self) -> int:
+        """Return how many numbers the data have chosen."""
+        chosen = zip(self.parts, self.densities, strict=True)
+        return len(self.classes) - 1 + sum(part.family.free_parameters(density) for part, density in chosen)
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.joint import Part
-from likely.statistics import Assignment, JointStatistics, Statistics, class_weights
+from likely.families import Density
+from likely.joint import Joint, Part
+from likely.statistics import Assignment, JointStatistics, Shared, Statistics, class_weights
 from likely.table import Block, Table
 
 # Cells that are made of columns at a time.
 _TILE = 1 << 22
 
 
-def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> JointStatistics:
-    """Collect the statistics of rows whose classes are known.
+def collect(
+    table: Table, assignment: Assignment | Shared, parts: tuple[Part, ...], given: Joint | None = None
+) -> JointStatistics:
+    """Collect the statistics of rows whose classes are known, or shared as they are under a given joint.
 
     >>> from likely.families import Gaussian
     >>> from likely.table import read_assignment, read_table
@@ -27,12 +30,15 @@ def collect(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> Jo
     >>> statistics.weights.sums["weight"].tolist()
     [2.0, 1.0]
     """
-    return JointStatistics(class_weights(assignment), tuple(_collect(table, assignment, part) for part in parts))
+    densities = [None] * len(parts) if given is None else given.densities
+    blocks = (_collect(table, assignment, part, density) for part, density in zip(parts, densities, strict=True))
+    return JointStatistics(class_weights(assignment), tuple(blocks))
 
 
-def _collect(table: Table, assignment: Assignment, part: Part) -> Statistics:
+def _collect(table: Table, assignment: Assignment | Shared, part: Part, given: Density | None) -> Statistics:
     if part.encoding is None:
-        return part.family.collect(Block(table, part.columns), assignment)
+        return part.family.collect(Block(table, part.columns), assignment, given)
+    assert isinstance(assignment, Assignment)
     # What is made of the columns may be many times as large as they are.
     step = max(_TILE // max(part.encoding.width, 1), 256)
     return reduce(

@@ -4,7 +4,7 @@ A model is fitted in two steps: *collect* sums on any number of batches and add 
 Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -35,6 +35,22 @@ class Assignment(NamedTuple):
     def taken(self, rows: Any) -> "Assignment":
         """Return the assignment of some of the rows."""
         return Assignment(self.classes, self.codes[rows], None if self.weights is None else self.weights[rows])
+
+
+class Shared(NamedTuple):
+    """How much of each row belongs to each class (rows × classes), and how much the row counts."""
+
+    classes: Labels
+    shares: Array
+    weights: Array | None = None
+
+    def each(self) -> Iterator[Assignment]:
+        """Return for each class all rows, weighed by their share of it."""
+        every = np.zeros(len(self.shares), dtype=np.int32)
+        for c in range(len(self.classes)):
+            share = self.shares[:, c]
+            weights = share.copy() if self.weights is None else self.weights * share
+            yield Assignment(self.classes[c : c + 1], every, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +250,18 @@ class JointStatistics:
     __rmul__ = __mul__
 
 
-def class_weights(assignment: Assignment) -> Statistics:
+def class_weights(assignment: Assignment | Shared) -> Statistics:
     """Collect the weight of every class.
 
     >>> yes_no = Assignment(np.array(["no", "yes"]), np.array([0, 1, -1, 1], dtype=np.int32))
     >>> class_weights(yes_no).sums["weight"].tolist()
     [1.0, 2.0]
     """
+    if isinstance(assignment, Shared):
+        shares, weights = assignment.shares, assignment.weights
+        # Not by a product of matrices, whose threads would stay busy for a while.
+        weight = shares.sum(axis=0) if weights is None else np.einsum("rc,r->c", shares, weights)
+        return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": assignment.classes})
     classes, codes, weights = assignment
     known = codes >= 0
     if not known.all():

@@ -6,6 +6,7 @@ mod evidence;
 mod evidence_bindings;
 mod expected;
 mod exponents;
+mod hidden_bindings;
 mod labels;
 mod linear;
 mod memory;
@@ -674,6 +675,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(encode_integers, m)?)?;
     m.add_function(wrap_pyfunction!(log_density, m)?)?;
     m.add_function(wrap_pyfunction!(posterior_in_place, m)?)?;
+    hidden_bindings::add_to(m)?;
     m.add_function(wrap_pyfunction!(likeliest, m)?)?;
     m.add_function(wrap_pyfunction!(gamma_shapes, m)?)?;
     m.add_function(wrap_pyfunction!(set_threads, m)?)?;

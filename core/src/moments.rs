@@ -1,7 +1,7 @@
 //! Sums of a column and of a second function of it about an origin, per class: all a family that factorises by column needs.
 
 use crate::simd::{dispatch, fma};
-use crate::source::{Assignment, BadCell, Cell, Domain, Source, origins, typed};
+use crate::source::{Assignment, BadCell, Belonging, Cell, Domain, Source, origins, typed};
 use crate::special::excess;
 use crate::threads;
 
@@ -49,23 +49,24 @@ fn add_row<T: Cell, const EXCESS: bool, const FUSED: bool>(line: &[T], origin: &
 
 /// Adds rows, given as one slice.
 #[inline(always)]
-fn add_lines<T: Cell, const EXCESS: bool, const FUSED: bool>(
+fn add_lines<T: Cell, B: Belonging, const EXCESS: bool, const FUSED: bool>(
     lines: &[T],
     rows: impl Iterator<Item = usize>,
-    assignment: &Assignment,
+    belonging: &B,
     width: usize,
     origin: &[f64],
     out: &mut Sums,
 ) {
     for (row, line) in rows.zip(lines.chunks_exact(width)) {
-        let Some((class, w)) = assignment.of(row) else { continue };
-        let at = class * width..(class + 1) * width;
-        let mut sums = Sums {
-            weight: &mut out.weight[at.clone()],
-            sum: &mut out.sum[at.clone()],
-            second: &mut out.second[at.clone()],
-        };
-        add_row::<T, EXCESS, FUSED>(line, &origin[at], w, &mut sums);
+        belonging.each(row, &(0..belonging.classes()), |class, w| {
+            let at = class * width..(class + 1) * width;
+            let mut sums = Sums {
+                weight: &mut out.weight[at.clone()],
+                sum: &mut out.sum[at.clone()],
+                second: &mut out.second[at.clone()],
+            };
+            add_row::<T, EXCESS, FUSED>(line, &origin[at], w, &mut sums);
+        });
     }
 }
 
@@ -80,10 +81,10 @@ fn block_rows(rows: usize, numbers: usize) -> usize {
     BLOCK.max(rows.div_ceil(blocks))
 }
 
-fn add_block(
+fn add_block<B: Belonging>(
     source: &Source,
     rows: std::ops::Range<usize>,
-    assignment: &Assignment,
+    belonging: &B,
     origin: &[f64],
     second: Second,
     out: &mut Sums,
@@ -92,7 +93,7 @@ fn add_block(
     if source.domain == Domain::Real && source.columns.is_none() {
         let done = typed!(&source.matrix, view => {
             let part = view.slice(ndarray::s![rows.clone(), ..]);
-            part.as_slice().map(|lines| dispatch!(add_lines::<_, false>(lines, rows.clone(), assignment, width, origin, out)))
+            part.as_slice().map(|lines| dispatch!(add_lines::<_, B, false>(lines, rows.clone(), belonging, width, origin, out)))
         });
         if done.is_some() {
             return Ok(());
@@ -101,13 +102,14 @@ fn add_block(
     let step = (8192 / width).clamp(1, 256);
     let mut buffer = vec![0.0; step * width];
     // Rows that do not count are not even read: nothing in them can be wrong.
-    let counted: Vec<usize> = rows.filter(|&row| assignment.of(row).is_some()).collect();
+    let every = 0..belonging.classes();
+    let counted: Vec<usize> = rows.filter(|&row| belonging.counts(row, &every)).collect();
     for rows in counted.chunks(step) {
         let rows = rows.iter().copied();
         source.load_rows(rows.clone(), width, &mut buffer)?;
         match second {
-            Second::Square => dispatch!(add_lines::<f64, false>(&buffer, rows, assignment, width, origin, out)),
-            Second::Excess => dispatch!(add_lines::<f64, true>(&buffer, rows, assignment, width, origin, out)),
+            Second::Square => dispatch!(add_lines::<f64, B, false>(&buffer, rows, belonging, width, origin, out)),
+            Second::Excess => dispatch!(add_lines::<f64, B, true>(&buffer, rows, belonging, width, origin, out)),
         }
     }
     Ok(())
@@ -115,9 +117,20 @@ fn add_block(
 
 /// `centred`: about a point in the middle of each class; else about zero, where sums of counts are exact.
 pub fn collect(source: &Source, assignment: &Assignment, centred: bool, second: Second) -> Result<Moments, BadCell> {
-    let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
-    let size = k * width;
+    let size = assignment.classes * source.width();
     let origin = if centred { origins(source, assignment) } else { vec![0.0; size] };
+    collect_about(source, assignment, origin, second)
+}
+
+/// About origins that are given, classes × columns.
+pub fn collect_about<B: Belonging>(
+    source: &Source,
+    belonging: &B,
+    origin: Vec<f64>,
+    second: Second,
+) -> Result<Moments, BadCell> {
+    let (rows, width) = (source.rows(), source.width());
+    let size = origin.len();
     if size == 0 {
         return Ok(Moments { origin, weight: vec![], sum: vec![], second: vec![] });
     }
@@ -127,7 +140,7 @@ pub fn collect(source: &Source, assignment: &Assignment, centred: bool, second: 
         let (weight, rest) = part.split_at_mut(size);
         let (sum, other) = rest.split_at_mut(size);
         let rows = i * block..((i + 1) * block).min(rows);
-        add_block(source, rows, assignment, &origin, second, &mut Sums { weight, sum, second: other })?;
+        add_block(source, rows, belonging, &origin, second, &mut Sums { weight, sum, second: other })?;
         Ok(part)
     });
     let mut total = vec![0.0; 3 * size];

@@ -72,6 +72,39 @@ pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
     });
 }
 
+/// Turns log p(x, y) into p(y | x), in place, and returns Σ w log p(x). Where the class of a row is known (its code is not
+/// negative), it is that one for sure, and the sum is of log p(x, y).
+pub fn expect(joint: &mut [f64], log_weights: &[f64], codes: Option<&[i32]>, weights: Option<&[f64]>) -> f64 {
+    let k = log_weights.len();
+    let steps = joint.len() * 8;
+    let mut pieces: Vec<(&mut [f64], f64)> = joint.chunks_mut(PIECE * k).map(|rows| (rows, 0.0)).collect();
+    let Ok::<(), Infallible>(()) = threads::for_each(&mut pieces, 1, steps, |piece, out| {
+        let (rows, sum) = &mut out[0];
+        for (i, row) in rows.chunks_exact_mut(k).enumerate() {
+            let i = piece * PIECE + i;
+            let w = weights.map_or(1.0, |weights| weights[i]);
+            let (top, rest) = log_sum_exp(row);
+            let class = codes.and_then(|codes| usize::try_from(codes[i]).ok());
+            let told = class.map_or(top + rest, |class| row[class]);
+            if w > 0.0 {
+                *sum += w * told;
+            }
+            match class {
+                Some(class) => {
+                    row.fill(0.0);
+                    row[class] = 1.0;
+                }
+                None if top == f64::NEG_INFINITY => {
+                    row.iter_mut().zip(log_weights).for_each(|(x, weight)| *x = weight.exp());
+                }
+                None => row.iter_mut().for_each(|x| *x = ((*x - top) - rest).exp()),
+            }
+        }
+        Ok(())
+    });
+    pieces.iter().map(|piece| piece.1).sum()
+}
+
 /// The index of the largest score of each row, the first among equals; by the class weights where all are −∞.
 pub fn likeliest(joint: &[f64], log_weights: &[f64], out: &mut [i64]) {
     let k = log_weights.len();

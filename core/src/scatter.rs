@@ -1,7 +1,7 @@
 //! Sums of products of all pairs of columns about an origin, per class: what a full covariance needs.
 
 use crate::simd::{dispatch, fma};
-use crate::source::{Assignment, BadCell, Source, origins};
+use crate::source::{Assignment, BadCell, Belonging, Source, origins};
 use crate::threads;
 use std::ops::Range;
 
@@ -148,34 +148,33 @@ struct Piece {
 
 /// Collects one piece, a part for each of its classes. Rows are read in their order and wait in a bucket for others of
 /// their class, so that memory is read straight through and products are taken of many rows at once.
-fn collect_piece(
+fn collect_piece<B: Belonging>(
     source: &Source,
     piece: &Piece,
-    assignment: &Assignment,
+    belonging: &B,
     origin: &[f64],
     fourth: bool,
 ) -> Result<Vec<Part>, BadCell> {
     let width = source.width();
     let stride = padded(width);
     let capacity = (BUCKETS / (stride * piece.classes.len()).max(1)).clamp(8, 64);
-    let weighted = assignment.weights.is_some();
     let mut parts: Vec<Part> = piece.classes.clone().map(|_| Part::new(stride, fourth)).collect();
-    let mut buckets: Vec<Bucket> = piece.classes.clone().map(|_| Bucket::new(capacity * stride, weighted)).collect();
-    for row in piece.rows.clone() {
-        let Some((class, w)) = assignment.of(row) else { continue };
-        if !piece.classes.contains(&class) {
-            continue;
-        }
-        let index = class - piece.classes.start;
-        let (bucket, part) = (&mut buckets[index], &mut parts[index]);
-        let line = bucket.line(stride);
-        if source.load_rows(std::iter::once(row), stride, line)? {
+    let new_bucket = |_| Bucket::new(capacity * stride, belonging.weighted());
+    let mut buckets: Vec<Bucket> = piece.classes.clone().map(new_bucket).collect();
+    let mut cells = vec![0.0; width];
+    for row in piece.rows.clone().filter(|&row| belonging.counts(row, &piece.classes)) {
+        if source.load_rows(std::iter::once(row), width, &mut cells)? {
             return Err(missing_cell(source, row));
         }
-        for (x, o) in line.iter_mut().zip(&origin[class * width..(class + 1) * width]) {
-            *x -= o;
-        }
-        part.take(bucket, w, stride);
+        belonging.each(row, &piece.classes, |class, w| {
+            let index = class - piece.classes.start;
+            let (bucket, part) = (&mut buckets[index], &mut parts[index]);
+            let about = cells.iter().zip(&origin[class * width..(class + 1) * width]);
+            for (t, (x, o)) in bucket.line(stride).iter_mut().zip(about) {
+                *t = x - o;
+            }
+            part.take(bucket, w, stride);
+        });
     }
     for (bucket, part) in buckets.iter_mut().zip(&mut parts) {
         part.empty(bucket, stride);
@@ -222,13 +221,22 @@ fn pieces(rows: usize, classes: usize, numbers: usize) -> Vec<Piece> {
 }
 
 pub fn collect(source: &Source, assignment: &Assignment, fourth: bool) -> Result<Scatter, BadCell> {
-    let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
+    collect_about(source, assignment, origins(source, assignment), fourth)
+}
+
+/// About origins that are given, classes × columns.
+pub fn collect_about<B: Belonging>(
+    source: &Source,
+    belonging: &B,
+    origin: Vec<f64>,
+    fourth: bool,
+) -> Result<Scatter, BadCell> {
+    let (rows, width, k) = (source.rows(), source.width(), belonging.classes());
     let stride = padded(width);
-    let origin = origins(source, assignment);
     let numbers = stride * stride * if fourth { 3 } else { 1 };
     let pieces = if k * width == 0 { vec![] } else { pieces(rows, k, numbers) };
     let parts = threads::map(pieces.len(), rows * stride * stride, |i| {
-        collect_piece(source, &pieces[i], assignment, &origin, fourth)
+        collect_piece(source, &pieces[i], belonging, &origin, fourth)
     });
     let mut totals: Vec<Option<Part>> = (0..k).map(|_| None).collect();
     for (parts, piece) in parts.into_iter().zip(&pieces) {

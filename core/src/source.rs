@@ -326,6 +326,78 @@ pub struct Assignment<'a> {
     pub weights: Option<&'a [f64]>,
 }
 
+/// How much of each row belongs to which class.
+pub trait Belonging: Sync {
+    fn classes(&self) -> usize;
+    /// Whether rows count differently.
+    fn weighted(&self) -> bool;
+    /// Calls `f` with each of some classes that a row belongs to, and how much it counts there.
+    fn each(&self, row: usize, classes: &Range<usize>, f: impl FnMut(usize, f64));
+    /// Whether a row belongs to one of some classes.
+    fn counts(&self, row: usize, classes: &Range<usize>) -> bool;
+}
+
+impl Belonging for Assignment<'_> {
+    fn classes(&self) -> usize {
+        self.classes
+    }
+
+    fn weighted(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    #[inline(always)]
+    fn each(&self, row: usize, classes: &Range<usize>, mut f: impl FnMut(usize, f64)) {
+        if let Some((class, w)) = self.of(row)
+            && classes.contains(&class)
+        {
+            f(class, w);
+        }
+    }
+
+    #[inline(always)]
+    fn counts(&self, row: usize, classes: &Range<usize>) -> bool {
+        self.of(row).is_some_and(|(class, _)| classes.contains(&class))
+    }
+}
+
+/// The share of each row that belongs to each class (rows × classes), and how much the row counts.
+#[derive(Clone, Copy)]
+pub struct Shared<'a> {
+    pub classes: usize,
+    pub shares: &'a [f64],
+    pub weights: Option<&'a [f64]>,
+}
+
+/// Shares that are smaller add nothing to a sum of 64 bits, however far the row lies from the class.
+const NO_SHARE: f64 = 1e-20;
+
+impl Belonging for Shared<'_> {
+    fn classes(&self) -> usize {
+        self.classes
+    }
+
+    fn weighted(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn each(&self, row: usize, classes: &Range<usize>, mut f: impl FnMut(usize, f64)) {
+        let weight = self.weights.map_or(1.0, |weights| weights[row]);
+        if weight > 0.0 {
+            let line = &self.shares[row * self.classes..][classes.clone()];
+            for (i, &share) in line.iter().enumerate().filter(|(_, share)| **share > NO_SHARE) {
+                f(classes.start + i, weight * share);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn counts(&self, row: usize, _: &Range<usize>) -> bool {
+        self.weights.is_none_or(|weights| weights[row] > 0.0)
+    }
+}
+
 impl Assignment<'_> {
     /// The class and weight of a row, if it counts at all.
     #[inline(always)]

@@ -1,6 +1,5 @@
 """What every generative classifier does, whatever its families: learn, merge, forget, and answer."""
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -9,11 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import files
 from likely.estimators.evaluation import Evaluation, dealt
+from likely.estimators.kept import Kept
 from likely.estimators.knowledge import Knowledge, few
-from likely.estimators.questions import Questions
-from likely.estimators.saved import KINDS, Saved
 from likely.families import on_one_line
 from likely.joint import Part
 from likely.learn import collect, training_folds
@@ -21,7 +18,7 @@ from likely.statistics import Assignment, JointStatistics, Labels
 from likely.table import Columns, Table, read_assignment
 
 
-class GenerativeClassifier(Questions):
+class GenerativeClassifier(Kept):
     """A classifier that models p(x, y). Subclasses say which family each column follows."""
 
     priors: Any
@@ -113,50 +110,6 @@ class GenerativeClassifier(Questions):
             )
         self._replace(knowledge.with_statistics(statistics))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, from which ``likely.load`` returns it.
-
-        A file that was there is replaced at once, when all is written. Text, numbers and arrays are all it can hold.
-
-        >>> import tempfile
-        >>> import likely
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     likely.NaiveBayes().fit([[1.0], [4.0]], ["a", "b"]).save(f"{folder}/letters.likely")
-        ...     likely.load(f"{folder}/letters.likely").predict([[1.2]]).tolist()
-        ['a']
-        """
-        contents = Saved(self._kind(), self.get_params(deep=False), self._known(), self._remembered()).contents()
-        self._from_saved(Saved.read(*contents))  # what could not be loaded is said now
-        files.write(path, *contents)
-
-    @classmethod
-    def _from_saved(cls, saved: Saved) -> Self:
-        """Return the model that a file holds, or raise if its parts do not belong together."""
-        model = cls(**saved.parameters)
-        model._keep_columns(saved.knowledge.columns)
-        model._replace(saved.knowledge)
-        model._remember(**saved.more)
-        return model
-
-    @classmethod
-    def _kind(cls) -> str:
-        """Return the name that files give to the estimator."""
-        package, _, inner = cls.__module__.partition(".")
-        kind = f"sklearn {cls.__name__}" if inner.startswith("sklearn.") else cls.__name__
-        if package != "likely" or kind not in KINDS:
-            raise ValueError(
-                f"expected one of likely's own estimators to save, got {cls.__name__}: a model file holds data, not "
-                "code, so it cannot hold a class"
-            )
-        return kind
-
-    def _remembered(self) -> dict[str, Any]:
-        """Return what is remembered beside the parameters and the statistics, by name, for a file."""
-        return {}
-
-    def _remember(self) -> None:
-        """Take what ``_remembered`` has given, or raise ValueError if it does not belong to the rest."""
-
     def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
         knowledge = self._begun(table, read_assignment(y, sample_weight, table.rows))
         statistics = knowledge.statistics
@@ -175,16 +128,6 @@ class GenerativeClassifier(Questions):
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         """Solve what ``fit`` has learned, so that what cannot be solved is said at once."""
         knowledge.joint  # noqa: B018
-
-    def _keep(self, table: Table, knowledge: Knowledge) -> None:
-        self._keep_columns(table.columns)
-        self._replace(knowledge)
-
-    def _replace(self, knowledge: Knowledge) -> None:
-        knowledge.given_weights  # noqa: B018  what does not fit the classes is said before anything changes
-        self._knowledge = knowledge
-        self.classes_ = knowledge.statistics.classes
-        self.class_count_ = knowledge.statistics.weights.sums["weight"]
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0

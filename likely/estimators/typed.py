@@ -1,30 +1,25 @@
-"""Tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
+"""Classifiers of tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
 
 import operator
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
-from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, together
-from likely.estimators.notes import tell_of_columns, tell_of_labels
-from likely.families import on_one_line
+from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled
+from likely.estimators.tables import TableQuestions
 from likely.learn import collect
-from likely.reading import Rows, open_rows
-from likely.schema import Column, Schema, check_name, read_target
+from likely.reading import Rows
+from likely.schema import Schema, read_target
 from likely.select import SAMPLE
-from likely.statistics import Array, Assignment
-from likely.table import Block, Table
+from likely.statistics import Assignment
+from likely.table import Table
 
 
-class TableClassifier(GenerativeClassifier):
+class TableClassifier(TableQuestions, GenerativeClassifier):
     """A classifier that takes matrices of numbers, and tables whose columns have types.
 
     Attributes
@@ -32,10 +27,6 @@ class TableClassifier(GenerativeClassifier):
     schema_
         what the columns of a table are; of a matrix of numbers there is none
     """
-
-    columns: Any
-    missing: Any
-    schema_: Schema
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all that was learned before.
@@ -131,27 +122,6 @@ class TableClassifier(GenerativeClassifier):
         rows = self._opened(X)
         return labelled_whole(self._inferred(rows, y), rows, y, sample_weight)
 
-    def _opened(self, X: Any, *, known: bool = False) -> Rows:
-        return open_rows(X, missing=self.missing, typed=not known)
-
-    def _inferred(self, rows: Rows, y: Any) -> Schema:
-        schema = Schema.infer(rows, overrides=self._overrides())
-        if isinstance(y, str):
-            schema, target = schema.without(y), schema.column(y)
-            tell_of_labels(target)
-        if not schema.names:
-            raise ValueError("expected columns of numbers, categories or dates to learn from, got none, or no rows")
-        tell_of_columns(schema, self._overrides())
-        return schema
-
-    def _overrides(self) -> dict[str, str]:
-        """Return the kinds of columns that were given by name."""
-        if isinstance(self.columns, list | tuple | np.ndarray):
-            raise ValueError(f"expected what columns are by name, as a dict, for a table, got {self.columns!r}")
-        if not isinstance(self.columns, Mapping):
-            return {}
-        return {name: str(getattr(family, "name", family)) for name, family in self.columns.items()}
-
     def _collected(
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None, *, note: bool = True
     ) -> tuple[Knowledge, Table]:
@@ -176,135 +146,3 @@ class TableClassifier(GenerativeClassifier):
         knowledge = self._begun(*sample)
         nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
         return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
-
-    def _keep_schema(self, schema: Schema, y: Any) -> None:
-        self.schema_ = schema
-        self.target_ = y if isinstance(y, str) else "y"
-
-    def _remembered(self) -> dict[str, Any]:
-        if not hasattr(self, "schema_"):
-            return super()._remembered()
-        return {**super()._remembered(), "schema": self.schema_.described(), "target": self.target_}
-
-    def _remember(self, schema: Any = None, target: Any = None, **more: Any) -> None:
-        super()._remember(**more)
-        if schema is None:
-            return
-        read = Schema.from_description(schema)
-        columns = self._known().columns
-        if len(read.names) != columns.width or (read.names if read.named else None) != columns.names:
-            raise ValueError("expected a schema of the columns that were learned, got another")
-        if not isinstance(target, str):
-            raise ValueError(f"expected the name of the target, got {on_one_line(target)}")
-        self.schema_, self.target_ = read, target
-
-    def _schema_of(self, X: Any) -> Schema | None:
-        """Return what the columns of a table are; None if X is a matrix, or read already."""
-        schema: Schema | None = getattr(self, "schema_", None)
-        if schema is None and hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
-            schema = Schema(tuple(Column(name, "number") for name in self.feature_names_in_))
-        return None if isinstance(X, Table) else schema
-
-    def _read_next(self, X: Any) -> Table:
-        if isinstance(X, Table) and hasattr(self, "schema_") and X.kinds == self.schema_.kinds:
-            return X
-        schema = self._schema_of(X)
-        return super()._read_next(X) if schema is None else schema.table(together(self._opened(X, known=True)))
-
-    def _batches(self, X: Any) -> Iterator[Any]:
-        schema = self._schema_of(X)
-        if schema is None:
-            yield from super()._batches(X)
-            return
-        rows = self._opened(X, known=True)
-        table = None
-        for table in schema.tables(rows):
-            yield table
-        if table is None:
-            yield schema.table(rows.schema.empty_table())
-
-    def _held(self, X: Any) -> Any:
-        return X if self._schema_of(X) is None else together(self._opened(X))
-
-    def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
-        if not hasattr(self, "schema_"):
-            return super()._given_rows(given, n)
-        if not given:
-            return Table(np.full((n, len(self.schema_.kinds)), np.nan), self.schema_.names, kinds=self.schema_.kinds)
-        own = [column.name for column in self.schema_.columns if column.outputs]
-        for column in given:
-            if isinstance(column, str) and column not in own:
-                check_name(column, [*own, *self.joint_names])
-        named = {
-            column if column in own else self.joint_names[self._column(column)]: value
-            for column, value in given.items()
-        }
-        whole = {column.name: [named.get(column.name)] for column in self.schema_.columns}
-        one = self.schema_.table(together(self._opened(whole)))
-        cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
-        for name in named.keys() - whole.keys():  # parts of dates
-            j = self.joint_names.index(name)
-            if one.kinds[j] == "category":
-                cells[0, j], categories[j] = 0.0, np.array([str(named[name])], dtype=object)
-            else:
-                cells[0, j] = named[name]
-        for j, known in self.joint_.categories.items():
-            if not np.isnan(cells[0, j]):
-                word = str(categories[j][int(cells[0, j])])
-                check_name(word, list(known), f"expected one of the categories of {self.joint_names[j]!r} in given=")
-        return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
-
-    def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: "np.random.Generator") -> Any:
-        if not table.kinds:
-            return super()._drawn_rows(table, x, given, generator)
-        found: dict[str, Any] = {}
-        drawn = self._completed(table, x, self.joint_names)
-        for column in self.schema_.columns:
-            cells = {name: drawn[name] for name in column.outputs}
-            if column.kind == "date" and cells:
-                found[column.name] = drawn_dates(column, cells, given.get(column.name), generator)
-            else:
-                found |= cells
-        return arrow(found)
-
-    def _completed(self, table: Table, x: Array, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
-        names = self.joint_.categories
-        places = [j for j, name in enumerate(self.joint_names) if name in wanted]
-        return {self.joint_names[j]: completed(table, x, j, names.get(j)) for j in places}
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """The names of the columns of the joint distribution."""
-        # A model of a matrix with names may be asked about a table.
-        return self.schema_.names if hasattr(self, "schema_") else tuple(self.feature_names_in_)
-
-    def _filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, generator: "np.random.Generator | None"
-    ) -> Any:
-        if not table.kinds:
-            cells = super()._filled_rows(X, rows, table, filled, generator)
-            if table.names is None or not hasattr(X, "dtypes"):
-                return cells
-            return like(arrow({name: cells[:, j] for j, name in enumerate(table.names)}), X)
-        import pyarrow.compute as pc
-
-        names = rows.schema.names
-        holes = [name for name in names if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
-        found = self._completed(table, filled, holes)
-        for column in self.schema_.columns if hasattr(self, "schema_") else ():
-            if column.kind == "date" and column.outputs and column.name in holes:
-                found[column.name] = moments(column, self._completed(table, filled, column.outputs), generator)
-        for name, values in found.items():
-            rows = rows.set_column(names.index(name), name, filled_column(rows.column(name), values))
-        return like(rows, X)
-
-    def _shown(self, table: Table, X: Any) -> Any:
-        if not table.kinds:
-            return super()._shown(table, X)
-        shown = np.array(Block(table, None).values(), dtype=object)
-        for j, names in table.categories.items():
-            there = ~np.isnan(Block(table, [j]).values()[:, 0])
-            shown[there, j] = np.asarray(names, dtype=object)[shown[there, j].astype(np.int64)]
-        for j, texts in table.strings.items():
-            shown[:, j] = texts.to_pylist()
-        return shown

@@ -1,15 +1,17 @@
 """What every family does: collect statistics of a block of columns, and solve them for a density in every class."""
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.native import BadCellError
-from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.statistics import Array, Assignment, Labels, Shared, Statistics
 from likely.table import Block, Columns, Table
 
 Codes = NDArray[np.int64]
@@ -121,11 +123,17 @@ class Family(ABC):
     calibrated = False
     """Whether scores were fitted on rows that were held out, so that they give probabilities to be trusted."""
 
-    def collect(self, block: Block, assignment: Assignment) -> Statistics:
-        """Collect the sufficient statistics of a block of columns."""
+    def collect(self, block: Block, assignment: Assignment | Shared, given: Density | None = None) -> Statistics:
+        """Collect the sufficient statistics of a block of columns.
+
+        ``given``: where shares of rows belong to classes, the density that the shares were found with.
+        """
         with readable_errors(block.table, self.expects):
             try:
-                return self._collect(block, assignment)
+                if isinstance(assignment, Assignment):
+                    return self._collect(block, assignment)
+                assert given is not None
+                return self._collect_shared(block, assignment, given)
             except UnsolvableError as error:
                 raise error.named(block.table.columns, block.columns) from None
 
@@ -135,6 +143,15 @@ class Family(ABC):
 
     @abstractmethod
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
+
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+        """Collect the statistics of rows of which a share belongs to each class: one class after the other."""
+        return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
+
+    def free_parameters(self, density: Density) -> int:
+        """Return how many numbers the data have chosen; by default a share of each value of each column but one."""
+        found = (density.discrete(j) for j in range(density.means.shape[1]))
+        return sum(density.classes * (len(values) - 1) for values, _ in filter(None, found))
 
     @abstractmethod
     def solve(self, statistics: Statistics) -> Density:

@@ -10,9 +10,9 @@ from likely import native
 from likely.families.base import Density, Family, UnsolvableError, on_one_line
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
-from likely.families.missing import collect_missing, full_statistics
+from likely.families.missing import collect_expected, collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Shared, Statistics
 from likely.table import Block
 
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
@@ -176,7 +176,7 @@ class Gaussian(Family):
                 raise
         else:
             check_scale(block, assignment, np.einsum("cii->ci", sums[2]))
-            return full_statistics(assignment, sums, origin)
+            return full_statistics(assignment.classes, sums, origin)
         if fourth:
             raise ValueError(_no_fourth_moments(block))
         # The likelihood divides by n, n − 1 is for the end; and of flat directions nothing could be expected.
@@ -184,6 +184,27 @@ class Gaussian(Family):
         return collect_missing(
             block, assignment, likeliest.moments, lambda sums: likeliest._solved(sums, _COLLINEAR_EXPECTED)
         )
+
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+        full = self.covariance == "full"
+        origin = np.nan_to_num(given.mean)  # type: ignore[attr-defined]
+        about = (np.ascontiguousarray(shared.shares), shared.weights, np.ascontiguousarray(origin))
+        try:
+            sums = native.collect_shared(block.dense(), block.columns, self.domain, *about, full)
+        except native.BadCellError as error:
+            if not (full and np.isnan(error.args[2])):
+                raise
+            return collect_expected(block, shared, given)
+        if full:
+            return full_statistics(shared.classes, sums, origin)
+        named = dict(zip(("weight", "sum", "square"), sums, strict=True))
+        return Statistics(named, dict.fromkeys(named, ("class", "column")), {"class": shared.classes}, origin)
+
+    def free_parameters(self, density: Density) -> int:
+        """Return the number of means, and of variances and covariances in as many matrices as there are."""
+        k, d = density.means.shape
+        one = {"spherical": 1, "diagonal": d, "full": d * (d + 1) // 2}[self.covariance]
+        return int(k * d + (1 if self.tied == 1 else k) * one)
 
     def covariances(self, statistics: Statistics) -> Array:
         """Return the covariance of every class, or one for all, of the rows that were seen."""

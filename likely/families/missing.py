@@ -9,9 +9,11 @@ Steps end when no mean and no covariance changes by more than a share of the sta
 be the worse judge: near its maximum it is flat, so that its last digit says nothing of the parameters' last eight.
 """
 
+import operator
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.moments import Moments, collect_moments, over
-from likely.statistics import Array, Assignment, Statistics, class_weights
+from likely.statistics import Array, Assignment, Labels, Shared, Statistics, class_weights
 from likely.table import Block
 
 _NAMES = ("weight", "sum", "product")
@@ -75,7 +77,7 @@ class Expectation:
         whole = known.all(axis=1)
         k = len(classes)
         o, *sums = native.collect_scatter(x, None, k, np.where(whole, codes, -1).astype(np.int32), weights, False)
-        complete = full_statistics(assignment, sums, o).rebased(origin)
+        complete = full_statistics(classes, sums, o).rebased(origin)
         rows = np.flatnonzero(counted & ~whole)
         bits = np.packbits(known[rows], axis=1)
         _, first, pattern = np.unique(
@@ -99,11 +101,23 @@ class Expectation:
         return Statistics(sums, self.complete.axes, self.complete.labels, self.complete.origin)
 
 
-def full_statistics(assignment: Assignment, sums: list[Array], origin: Array) -> Statistics:
+def full_statistics(classes: Labels, sums: list[Array], origin: Array) -> Statistics:
     """Return the statistics of a full covariance: weight, sum, product and, if given, cubic and quartic."""
     named = dict(zip([*_NAMES, "cubic", "quartic"], sums, strict=False))
     axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in named.items()}
-    return Statistics(named, axes, {"class": assignment.classes}, origin)
+    return Statistics(named, axes, {"class": classes}, origin)
+
+
+def collect_expected(block: Block, shared: Shared, given: Any) -> Statistics:
+    """Return the sums of rows with missing cells that are expected under the given Gaussians, class by class."""
+    x = block.values()
+    found = []
+    for c, one in enumerate(shared.each()):
+        own = slice(c, c + 1) if len(given.covariance) > 1 else slice(0, 1)
+        origin = np.nan_to_num(given.mean[c : c + 1])
+        about = Parameters(given.mean[c : c + 1] - origin, given.covariance[own], given.precision[own], np.zeros(1))
+        found.append(Expectation.of(x, one, origin)(about))
+    return reduce(operator.add, found)
 
 
 def collect_missing(
@@ -160,7 +174,7 @@ def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistic
         Assignment(assignment.classes, codes[has_cells], None if weights is None else weights[has_cells])
     ).sums["weight"]
     product = (weight[:, None] * variance)[:, :, None] * np.eye(x.shape[1])
-    return full_statistics(assignment, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
+    return full_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
 
 
 def _settled(expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]) -> Statistics:

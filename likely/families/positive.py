@@ -23,12 +23,18 @@ class Positive(Family):
     pseudo_rows: float = 0.0
 
     domain: ClassVar[str] = "non-negative"
+    numbers: ClassVar[int] = 1
+    """that the data choose in each class and column"""
 
     def __post_init__(self) -> None:
         check_pseudo_rows(self.pseudo_rows)
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         return collect_moments(block, assignment, self.domain, centred=False)
+
+    def free_parameters(self, density: Density) -> int:
+        """Return how many numbers the data have chosen."""
+        return self.numbers * density.means.size
 
     def _means(self, statistics: Statistics) -> Array:
         """Return the mean of every class and column; NaN in a column that was never seen."""
@@ -70,6 +76,7 @@ class Gamma(Positive):
     name = "gamma"
     expects = "a positive number"
     domain = "positive"
+    numbers = 2
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         return collect_moments(block, assignment, self.domain, centred=True, second="excess")

@@ -1,0 +1,66 @@
+//! The functions on classes that are hidden, as seen from Python: bindings only.
+
+use crate::source::Shared;
+use crate::{Array, Arrays, bad_cell, check_sizes, make_source, moments, posterior, scatter, scores, shaped};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Weight, sum and squares, or products of pairs of columns (`full`), about origins that are given, of rows of which a share
+/// belongs to each class: (weight, sum, square or product).
+#[pyfunction]
+fn collect_shared<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    domain: &str,
+    shares: PyReadonlyArray2<'py, f64>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    origin: PyReadonlyArray2<'py, f64>,
+    full: bool,
+) -> PyResult<Arrays<'py>> {
+    let source = make_source(&x, columns, domain)?;
+    let (k, d) = (shares.shape()[1], source.width());
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    check_sizes(&[
+        (shares.shape()[0], source.rows()),
+        (weights.map_or(source.rows(), <[f64]>::len), source.rows()),
+        (origin.shape()[0], k),
+        (origin.shape()[1], d),
+    ])?;
+    let belonging = Shared { classes: k, shares: shares.as_slice()?, weights };
+    let origin = origin.as_slice()?.to_vec();
+    if full {
+        let s = py.detach(|| scatter::collect_about(&source, &belonging, origin, false)).map_err(bad_cell)?;
+        return Ok(vec![shaped(py, s.weight, &[k])?, shaped(py, s.sum, &[k, d])?, shaped(py, s.product, &[k, d, d])?]);
+    }
+    let second = moments::Second::Square;
+    let m = py.detach(|| moments::collect_about(&source, &belonging, origin, second)).map_err(bad_cell)?;
+    [m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &[k, d])).collect()
+}
+
+/// Turns log p(x, y) into p(y | x), in place, or into 1 and 0 where the class is known, and returns Σ w log p(x).
+#[pyfunction]
+fn expect_classes<'py>(
+    py: Python<'py>,
+    mut joint: PyReadwriteArray2<'py, f64>,
+    log_weights: PyReadonlyArray1<'py, f64>,
+    codes: Option<PyReadonlyArray1<'py, i32>>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<f64> {
+    let rows = joint.shape()[0];
+    let log_weights = log_weights.as_slice()?;
+    let joint = scores(&mut joint, rows, log_weights.len())?;
+    let codes = codes.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    check_sizes(&[(codes.map_or(rows, <[i32]>::len), rows), (weights.map_or(rows, <[f64]>::len), rows)])?;
+    if codes.is_some_and(|codes| codes.iter().any(|&code| code >= log_weights.len() as i32)) {
+        return Err(PyValueError::new_err("codes do not fit the classes"));
+    }
+    Ok(py.detach(|| posterior::expect(joint, log_weights, codes, weights)))
+}
+
+pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(collect_shared, m)?)?;
+    m.add_function(wrap_pyfunction!(expect_classes, m)?)
+}

@@ -1,0 +1,198 @@
+"""Which family every column follows."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from likely.estimators.protocol import Estimator
+from likely.families import (
+    FAMILIES,
+    Bernoulli,
+    Categorical,
+    Family,
+    Gaussian,
+    Multinomial,
+    Named,
+    Together,
+    on_one_line,
+)
+from likely.families.choice import family_of_integers
+from likely.joint import Part
+from likely.schema import KINDS
+from likely.statistics import Assignment
+from likely.table import Block, SparseRows, Table
+
+IGNORE, TEXT = "ignore", "text"
+
+
+class ByColumn(Estimator):
+    """A model that takes columns as independent given the class, each of its own family."""
+
+    columns: Any
+    smoothing: Any
+    pseudo_rows: Any
+    together: Any
+
+    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
+        if isinstance(self.columns, str) and self.columns == IGNORE:
+            return ()
+        if isinstance(self.columns, str | Family) and not table.kinds:
+            family = self._family(self.columns, table)
+            if isinstance(family, Bernoulli | Multinomial) or not isinstance(table.cells, SparseRows):
+                return (Part(family, None),)
+        if isinstance(table.cells, SparseRows):
+            raise ValueError(
+                "expected columns='multinomial', 'complement' or 'bernoulli' for a sparse matrix, got "
+                f"{self.columns!r}: call X.toarray() first"
+            )
+        wanted = self._wanted(table, assignment)
+        groups: dict[int, tuple[Family, list[int]]] = {}
+        made: dict[str, Family] = {}
+        for j, name in enumerate(wanted):
+            if name == IGNORE:
+                continue
+            if name == TEXT:  # each has its own words
+                family = self._bag()
+            elif isinstance(name, str):
+                family = made.setdefault(name, self._family(name, table))
+            else:
+                family = self._family(name, table)
+            groups.setdefault(id(family), (family, []))[1].append(j)
+        self._take_together(groups, table)
+        if len(groups) == 1:
+            family, columns = next(iter(groups.values()))
+            if len(columns) == table.columns.width:
+                return (Part(family, None),)
+        return tuple(Part(family, columns) for family, columns in groups.values())
+
+    def _take_together(self, groups: dict[int, tuple[Family, list[int]]], table: Table) -> None:
+        """Move the columns that are taken together from the group of all categories to groups of their own."""
+        independent = next((columns for family, columns in groups.values() if type(family) is Named), [])
+        for group in groups_of(self.together):
+            columns = sorted(_column_number(name, table) for name in group)
+            for j in columns:
+                if j not in independent:
+                    raise ValueError(
+                        f"expected columns of categories, each once, in together=, got {table.columns.listed([j])}: "
+                        "leave it out, or say that it is a category in columns="
+                    )
+                independent.remove(j)
+            family = Together(smoothing=self.smoothing)
+            groups[id(family)] = family, columns
+        for key in [key for key, (_, columns) in groups.items() if not columns]:
+            del groups[key]
+
+    def _wanted(self, table: Table, assignment: Assignment) -> list[Any]:
+        """Return what every column is to follow: a name, or a family."""
+        if not table.kinds:
+            return _families_by_column(self.columns, table)
+        names = table.names or tuple(map(str, range(len(table.kinds))))
+        if isinstance(self.columns, Mapping):
+            given = [self.columns.get(name) for name in names]
+        else:  # one family for all columns but those of categories
+            given = [None if self.columns == "auto" else self.columns] * len(names)
+        return [
+            _by_kind(kind, wanted, Block(table, [j]), assignment)
+            for j, (kind, wanted) in enumerate(zip(table.kinds, given, strict=True))
+        ]
+
+    def _bag(self) -> Family:
+        """Return the family of a column of texts."""
+        from likely.families.bag import Bag
+        from likely.text import Analyzer
+
+        one = isinstance(self.smoothing, int | float | np.integer | np.floating)
+        return Bag(Analyzer("words"), smoothing=self.smoothing if one else 1.0)
+
+    def _family(self, wanted: Any, table: Table) -> Family:
+        if isinstance(wanted, Family):
+            if isinstance(wanted, Gaussian) and wanted.covariance == "full":
+                raise ValueError("expected independent columns, got a full covariance: use likely.GaussianDiscriminant")
+            return wanted
+        if wanted == "auto":
+            wanted = _by_type(table)
+        if wanted == Named.name:
+            return Named(smoothing=self.smoothing)
+        if wanted not in FAMILIES:
+            raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {wanted!r}")
+        kind = FAMILIES[wanted]
+        if issubclass(kind, Bernoulli | Categorical | Multinomial):
+            return kind(smoothing=self.smoothing)
+        if issubclass(kind, Gaussian):
+            return self._gaussian(kind)
+        return kind(pseudo_rows=self.pseudo_rows)  # type: ignore[call-arg]
+
+    @abstractmethod
+    def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
+        """Return the family of Gaussian or log-normal columns."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        one = self.columns.name if isinstance(self.columns, Family) else self.columns
+        counts = isinstance(one, str) and one in ("multinomial", "complement", "bernoulli")
+        tags.input_tags.sparse = counts or (isinstance(one, str) and one == "auto")
+        tags.input_tags.positive_only = counts
+        return tags
+
+
+def groups_of(together: Any) -> list[list[Any]]:
+    """Return lists of the columns to take together, from one list or several.
+
+    >>> groups_of(["sex", "job"]), groups_of([["sex", "job"], ("a", "b")])
+    ([['sex', 'job']], [['sex', 'job'], ['a', 'b']])
+    """
+    listed = list(together) if isinstance(together, list | tuple) else [together]
+    flat = listed and not any(isinstance(each, list | tuple) for each in listed)
+    groups = [listed] if flat else [list(each) if isinstance(each, list | tuple) else [each] for each in listed]
+    for group in groups:
+        if len(group) < 2:
+            raise ValueError(f"expected two or more columns to take together, got {on_one_line(together)}")
+    return groups
+
+
+def _by_type(table: Table) -> str:
+    if isinstance(table.cells, SparseRows):
+        return "multinomial"
+    return "bernoulli" if table.cells.dtype == bool else "gaussian"
+
+
+def _by_kind(kind: str, given: Any, column: Block, assignment: Assignment) -> Any:
+    """Return the family of a column of a kind, unless one was given."""
+    if kind == "category":
+        return Named.name
+    if kind == TEXT:
+        return TEXT
+    if given is not None and given not in KINDS:
+        return given
+    if kind == "integer":
+        return family_of_integers(column, assignment)
+    return "bernoulli" if kind == "boolean" else "gaussian"
+
+
+def _families_by_column(columns: Any, table: Table) -> list[Any]:
+    """Return what the user wants for each column: a name, or a family."""
+    if isinstance(columns, Mapping):
+        wanted: list[Any] = ["auto"] * table.columns.width
+        named: dict[int, Any] = {}
+        for key, family in columns.items():
+            column = _column_number(key, table)
+            if column in named:
+                raise ValueError(f"expected each column once, got {named[column]!r} and {key!r} for the same one")
+            named[column] = key
+            wanted[column] = family
+        return wanted
+    wanted = list(columns)
+    if len(wanted) != table.columns.width:
+        raise ValueError(f"expected a family for each of the {table.columns.width} columns, got {len(wanted)}")
+    return wanted
+
+
+def _column_number(key: Any, table: Table) -> int:
+    if isinstance(key, str) and table.names is not None and key in table.names:
+        return table.names.index(key)
+    if isinstance(key, int | np.integer) and -table.columns.width <= key < table.columns.width:
+        return int(key) % table.columns.width
+    have = list(table.names) if table.names is not None else f"0 to {table.columns.width - 1}"
+    raise ValueError(f"expected columns among {have}, got {key!r}")
