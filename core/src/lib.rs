@@ -6,6 +6,8 @@ mod evidence;
 mod evidence_bindings;
 mod expected;
 mod exponents;
+mod kmeans;
+mod kmeans_bindings;
 mod labels;
 mod linear;
 mod memory;
@@ -679,5 +681,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_threads, m)?)?;
     evidence_bindings::add_to(m)?;
-    words_bindings::add_to(m)
+    words_bindings::add_to(m)?;
+    kmeans_bindings::add_to(m)
 }

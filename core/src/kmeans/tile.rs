@@ -1,0 +1,141 @@
+//! Scores of a panel of rows and a group of centres, and which two are least, without a table of all scores.
+//!
+//! A panel holds its rows column by column, so that one instruction serves several rows. A tile of rows × centres
+//! lives in registers while the columns pass by: every number that is read is used several times.
+
+use super::real::Real;
+use super::vector::Vector;
+
+/// Centres that are scored together; groups are filled up to a multiple of it with centres infinitely far away.
+pub const TOGETHER: usize = 4;
+
+/// Of each row of a panel: the least score of a group, the next, and the place of the least (as a number).
+#[derive(Clone)]
+pub struct Least<T> {
+    pub first: Vec<T>,
+    pub second: Vec<T>,
+    pub place: Vec<T>,
+}
+
+impl<T: Real> Least<T> {
+    pub fn none() -> Self {
+        let far = vec![T::INFINITY; T::PANEL];
+        Self { first: far.clone(), second: far, place: vec![T::ZERO; T::PANEL] }
+    }
+
+    pub fn clear(&mut self) {
+        self.first.fill(T::INFINITY);
+        self.second.fill(T::INFINITY);
+        self.place.fill(T::ZERO);
+    }
+
+    /// Takes in another group.
+    #[inline(always)]
+    pub fn merge(&mut self, other: &Self) {
+        let mine = self.first.iter_mut().zip(&mut self.second).zip(&mut self.place);
+        let others = other.first.iter().zip(&other.second).zip(&other.place);
+        for (((first, second), place), ((&first_there, &second_there), &place_there)) in mine.zip(others) {
+            *second = second.lesser(first.greater(first_there)).lesser(second_there);
+            *place = if first_there < *first { place_there } else { *place };
+            *first = first.lesser(first_there);
+        }
+    }
+
+    /// Takes in one score of one row.
+    #[inline(always)]
+    pub fn take(&mut self, row: usize, score: T, place: usize) {
+        let first = self.first[row];
+        self.second[row] = self.second[row].lesser(first.greater(score));
+        if score < first {
+            (self.first[row], self.place[row]) = (score, T::of(place as f64));
+        }
+    }
+}
+
+/// A group of centres as they are multiplied with panels: their weights in runs of [`TOGETHER`], column by column,
+/// and what each score begins with.
+#[derive(Clone, Copy)]
+pub struct Packed<'a, T> {
+    pub weights: &'a [T],
+    pub begin: &'a [T],
+    /// the place of the first
+    pub place: usize,
+}
+
+/// # Safety
+/// `x` must be good for 2 vectors of each column, `w` and `begin` for [`TOGETHER`] numbers of each.
+#[inline(always)]
+unsafe fn scores<V: Vector>(
+    columns: usize,
+    mut x: *const V::Number,
+    mut w: *const V::Number,
+    begin: &[V::Number],
+) -> [[V; 2]; TOGETHER] {
+    // Safe: the caller's promise.
+    unsafe {
+        let mut sums: [[V; 2]; TOGETHER] = std::array::from_fn(|c| [V::all(begin[c]); 2]);
+        for _ in 0..columns {
+            let (low, high) = (V::load(x), V::load(x.add(V::LANES)));
+            for (c, sums) in sums.iter_mut().enumerate() {
+                let weight = V::all(*w.add(c));
+                *sums = [low.fused(weight, sums[0]), high.fused(weight, sums[1])];
+            }
+            x = x.add(2 * V::LANES);
+            w = w.add(TOGETHER);
+        }
+        sums
+    }
+}
+
+/// # Safety
+/// The machine must have the instructions of `V`.
+#[inline(always)]
+unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, out: &mut Least<V::Number>) {
+    let columns = panel.len() / (2 * V::LANES);
+    let centres = packed.begin.len();
+    assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(TOGETHER));
+    assert!([&out.first, &out.second, &out.place].iter().all(|part| part.len() == 2 * V::LANES));
+    // Safe: the lengths are checked above.
+    unsafe {
+        let far = V::all(V::Number::INFINITY);
+        let (mut first, mut second, mut place) = ([far; 2], [far; 2], [V::all(V::Number::ZERO); 2]);
+        for done in (0..centres).step_by(TOGETHER) {
+            let weights = packed.weights.as_ptr().add(done * columns);
+            let scores = scores::<V>(columns, panel.as_ptr(), weights, &packed.begin[done..done + TOGETHER]);
+            for (c, scores) in scores.iter().enumerate() {
+                let here = V::all(V::Number::of((packed.place + done + c) as f64));
+                for (r, score) in scores.iter().enumerate() {
+                    second[r] = second[r].lesser(first[r].greater(*score));
+                    place[r] = score.where_less(first[r], here, place[r]);
+                    first[r] = first[r].lesser(*score);
+                }
+            }
+        }
+        for r in 0..2 {
+            first[r].store(out.first.as_mut_ptr().add(r * V::LANES));
+            second[r].store(out.second.as_mut_ptr().add(r * V::LANES));
+            place[r].store(out.place.as_mut_ptr().add(r * V::LANES));
+        }
+    }
+}
+
+/// # Safety
+/// The machine must have AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn least_fast<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
+    // Safe: the caller's promise.
+    unsafe { least_of::<T::Fast>(panel, packed, out) }
+}
+
+/// The least scores of a panel (columns × rows) among a group of centres.
+#[inline]
+pub fn least<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::has_avx2() {
+        // Safe: the line above asked the machine.
+        return unsafe { least_fast(panel, packed, out) };
+    }
+    // Safe: these need no special instructions.
+    unsafe { least_of::<T::Plain>(panel, packed, out) }
+}
