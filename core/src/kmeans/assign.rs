@@ -9,7 +9,7 @@ use super::centres::Centres;
 use super::points::{Panel, Points};
 use super::real::Real;
 use super::sums::Sums;
-use super::tile::Least;
+use super::tile::{Least, ROWS, Side};
 use crate::threads;
 
 /// No cluster yet.
@@ -17,7 +17,7 @@ pub const NONE: i32 = -1;
 
 /// Rows of a piece at least; pieces at most, and numbers that their sums may take together.
 const PIECE: usize = 2048;
-const MOST_PIECES: usize = 64;
+const MOST_PIECES: usize = 128;
 const ROOM: usize = 1 << 21;
 
 /// What is known of some consecutive rows.
@@ -95,31 +95,47 @@ impl State {
     }
 }
 
-/// What a thread needs for a piece.
+/// What a thread needs for a piece. All of it is inlined into one function that is compiled for the machine.
 struct Worker<'a, P: Points> {
     points: &'a P,
     weights: Option<&'a [f64]>,
     centres: &'a Centres<P::Number>,
+    slack: f32,
     panel: Panel<P::Number>,
     /// of each group, where scored
     least: Vec<Least<P::Number>>,
     all: Least<P::Number>,
     scored: Vec<bool>,
+    needed: Vec<bool>,
+    /// of each group and row of the panel
+    lower: Vec<Side<f32>>,
     changes: Sums,
     moved: usize,
     pairs: usize,
 }
 
+/// # Safety
+/// The machine must have AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn work_fast<P: Points>(worker: &mut Worker<P>, piece: &mut Piece) {
+    worker.work(piece);
+}
+
 impl<'a, P: Points> Worker<'a, P> {
     fn new(points: &'a P, weights: Option<&'a [f64]>, centres: &'a Centres<P::Number>) -> Self {
+        let groups = centres.groups();
         Self {
             points,
             weights,
             centres,
+            slack: centres.slack(),
             panel: points.new_panel(),
-            least: vec![Least::none(); centres.groups()],
-            all: Least::none(),
-            scored: vec![false; centres.groups()],
+            least: vec![Least::NONE; groups],
+            all: Least::NONE,
+            scored: vec![false; groups],
+            needed: vec![false; groups],
+            lower: vec![[0.0; ROWS]; groups],
             changes: Sums::zero(centres.number, points.columns(), points.holes()),
             moved: 0,
             pairs: 0,
@@ -127,40 +143,72 @@ impl<'a, P: Points> Worker<'a, P> {
     }
 
     fn run(mut self, piece: &mut Piece) {
-        let rows = self.doubtful(piece);
-        let scored = rows.len();
-        for some in rows.chunks(P::Number::PANEL) {
-            self.score(piece, some);
+        #[cfg(target_arch = "x86_64")]
+        if crate::simd::has_avx2() {
+            // Safe: the line above asked the machine.
+            return unsafe { work_fast(&mut self, piece) };
         }
-        piece.done = Some((self.changes, self.moved, scored, self.pairs));
+        self.work(piece);
+    }
+
+    #[inline(always)]
+    fn work(&mut self, piece: &mut Piece) {
+        let (rows, groups) = (self.doubtful(piece), self.centres.groups());
+        let mut some = rows.chunks(ROWS).peekable();
+        while let Some(now) = some.next() {
+            self.load(piece, now);
+            for &row in some.peek().copied().unwrap_or_default() {
+                let row = row as usize;
+                self.points.prefetch(piece.first + row);
+                crate::simd::prefetch(&piece.lower[row * groups]);
+                crate::simd::prefetch(&piece.labels[row]);
+                crate::simd::prefetch(&piece.upper[row]);
+            }
+            self.score(piece, now);
+        }
+        let changes = std::mem::replace(&mut self.changes, Sums::zero(0, 0, false));
+        piece.done = Some((changes, self.moved, rows.len(), self.pairs));
     }
 
     /// The rows whose centre may not be the nearest, in the order of their centres.
+    #[inline(always)]
     fn doubtful(&self, piece: &Piece) -> Vec<u32> {
         let (centres, groups) = (self.centres, self.centres.groups());
-        let slack = centres.slack();
-        let mut rows = Vec::with_capacity(piece.labels.len());
-        for (i, &label) in piece.labels.iter().enumerate() {
-            if label != NONE {
-                let upper = (piece.upper[i] + centres.moved[label as usize]) * (1.0 + 1e-6) + slack;
-                let line = &piece.lower[i * groups..(i + 1) * groups];
-                let least =
-                    line.iter().zip(&centres.group_moved).fold(f32::INFINITY, |least, (l, m)| least.min(l - m));
-                if least > upper || centres.half[label as usize] > upper {
-                    continue;
-                }
+        let mut rows: Vec<u32> = Vec::with_capacity(piece.labels.len());
+        let known = |i: usize, label: i32, least: f32| {
+            if label == NONE {
+                return false;
             }
-            rows.push(i as u32);
-        }
-        // A counting sort by place.
-        let place = |row: u32| {
-            let label = piece.labels[row as usize];
-            if label == NONE { 0 } else { centres.place_of[label as usize] as usize }
+            let upper = (piece.upper[i] + centres.moved[label as usize]) * (1.0 + 1e-6) + self.slack;
+            least > upper || centres.half[label as usize] > upper
         };
         if groups == 1 {
+            let moved = centres.group_moved[0];
+            for (i, (&label, lower)) in piece.labels.iter().zip(&*piece.lower).enumerate() {
+                if !known(i, label, lower - moved) {
+                    rows.push(i as u32);
+                }
+            }
             return rows;
         }
-        let mut starts = vec![0usize; centres.begin().len() + 1];
+        for (i, (&label, lower)) in piece.labels.iter().zip(piece.lower.chunks_exact(groups)).enumerate() {
+            let bounds = lower.iter().zip(&centres.group_moved).map(|(l, m)| l - m);
+            // A bound that is not a number says nothing.
+            let least = bounds.fold(f32::INFINITY, |least, b| if b > least { least } else { b });
+            if !known(i, label, least) {
+                rows.push(i as u32);
+            }
+        }
+        self.sorted(piece, rows)
+    }
+
+    /// Puts rows in the order of their centres' places: a counting sort.
+    fn sorted(&self, piece: &Piece, rows: Vec<u32>) -> Vec<u32> {
+        let place = |row: u32| {
+            let label = piece.labels[row as usize];
+            if label == NONE { 0 } else { self.centres.place_of[label as usize] as usize }
+        };
+        let mut starts = vec![0usize; self.centres.begin().len() + 1];
         for &row in &rows {
             starts[place(row) + 1] += 1;
         }
@@ -176,93 +224,119 @@ impl<'a, P: Points> Worker<'a, P> {
         sorted
     }
 
+    #[inline(always)]
+    fn load(&mut self, piece: &Piece, rows: &[u32]) {
+        let mut numbers = [0; ROWS];
+        for (number, &row) in numbers.iter_mut().zip(rows) {
+            *number = piece.first as u32 + row;
+        }
+        self.points.load(&numbers[..rows.len()], &mut self.panel);
+    }
+
+    #[inline(always)]
     fn score_group(&mut self, group: usize) {
         let least = &mut self.least[group];
         self.points.score(&self.panel, self.centres, group, least);
         self.all.merge(least);
         self.scored[group] = true;
-        self.pairs += P::Number::PANEL;
+        self.pairs += ROWS;
     }
 
-    /// Scores some rows of a piece by the groups that may hold their nearest centre.
+    /// Scores the panel by the groups that may hold the nearest centres of its rows.
+    #[inline(always)]
     fn score(&mut self, piece: &mut Piece, rows: &[u32]) {
         let (centres, groups) = (self.centres, self.centres.groups());
-        let numbers: Vec<u32> = rows.iter().map(|&row| piece.first as u32 + row).collect();
-        self.points.load(&numbers, &mut self.panel);
-        self.all.clear();
+        let doubt = centres.doubt(self.points.features());
+        let doubts = self.panel.norms.map(doubt);
+        self.all = Least::NONE;
         self.scored.fill(false);
         if groups == 1 {
             self.score_group(0);
         } else {
             self.score_own_groups(piece, rows);
-            let needed = self.needed(piece, rows);
-            for group in 0..groups {
-                if needed[group] && !self.scored[group] {
-                    self.score_group(group);
+            if !self.scored.iter().all(|&scored| scored) {
+                self.find_needed(piece, rows, &doubts);
+                for group in 0..groups {
+                    if self.needed[group] && !self.scored[group] {
+                        self.score_group(group);
+                    }
                 }
             }
         }
-        let doubt = centres.doubt(self.points.features());
-        let norms = self.panel.norms.iter();
-        let doubts: Vec<P::Number> = norms.map(|&norm| doubt(norm)).collect();
+        let differences = self.panel.norms.map(centres.doubt_of_difference(self.points.features()));
+        let mut labels = [0; ROWS];
+        let mut uppers = self.uppers(&doubts);
         for (r, &row) in rows.iter().enumerate() {
-            let (first, second) = (self.all.first[r], self.all.second[r]);
-            let certain = second - first > doubts[r] + doubts[r];
-            let (label, square) = if certain {
-                (centres.at(self.all.place[r]), (first + self.panel.norms[r] + doubts[r]).wide())
+            if self.all.second[r] - self.all.first[r] > differences[r] {
+                labels[r] = centres.at(self.all.place[r]);
             } else {
-                self.nearest(piece.first + row as usize)
-            };
-            let upper = upper_root(square);
-            self.bound(piece, r, row as usize, label, upper, doubts[r]);
+                let (label, square) = self.nearest(piece.first + row as usize);
+                labels[r] = label;
+                self.all.place[r] = P::Number::of(f64::from(centres.place_of[label]));
+                uppers[r] = (square.sqrt() as f32) * (1.0 + 2e-6);
+            }
+        }
+        self.bound(piece, rows, &labels, &uppers, &doubts);
+        for (&row, label) in rows.iter().zip(labels) {
             self.change(piece, row as usize, label);
         }
     }
 
+    #[inline(always)]
     fn score_own_groups(&mut self, piece: &Piece, rows: &[u32]) {
+        let mut before = usize::MAX;
         for &row in rows {
             let label = piece.labels[row as usize];
             let own = if label == NONE { 0 } else { self.centres.group_of[label as usize] as usize };
-            if !self.scored[own] {
+            if own != before && !self.scored[own] {
                 self.score_group(own);
             }
+            before = own;
         }
     }
 
-    /// The groups that some row needs, after its own group was scored.
-    fn needed(&self, piece: &Piece, rows: &[u32]) -> Vec<bool> {
+    /// How far each row is at most from the nearest centre that was scored.
+    #[inline(always)]
+    fn uppers(&self, doubts: &Side<P::Number>) -> Side<f32> {
+        std::array::from_fn(|r| {
+            let square = self.all.first[r] + self.panel.norms[r] + doubts[r];
+            square.greater(P::Number::ZERO).root().narrow() * (1.0 + 2e-6)
+        })
+    }
+
+    /// Marks the groups that some row needs, after its own group was scored.
+    #[inline(always)]
+    fn find_needed(&mut self, piece: &Piece, rows: &[u32], doubts: &Side<P::Number>) {
         let (centres, groups) = (self.centres, self.centres.groups());
-        let doubt = centres.doubt(self.points.features());
-        let slack = centres.slack();
-        let mut needed = vec![false; groups];
+        let uppers = self.uppers(doubts);
+        self.needed.fill(false);
         for (r, &row) in rows.iter().enumerate() {
             let i = row as usize;
-            let norm = self.panel.norms[r];
-            let upper = upper_root((self.all.first[r] + norm + doubt(norm)).wide()) * (1.0 + 1e-6) + slack;
+            let upper = uppers[r] * (1.0 + 1e-6) + self.slack;
             let lower = &piece.lower[i * groups..(i + 1) * groups];
+            let bounds = lower.iter().zip(&centres.group_moved);
             if centres.between.is_empty() {
-                for ((needed, l), m) in needed.iter_mut().zip(lower).zip(&centres.group_moved) {
+                for (needed, (l, m)) in self.needed.iter_mut().zip(bounds) {
                     *needed |= !(l - m > upper);
                 }
             } else {
                 let best = centres.at(self.all.place[r]);
                 let between = &centres.between[best * groups..(best + 1) * groups];
                 let twice = 2.0 * upper * (1.0 + 1e-6);
-                let bounds = lower.iter().zip(&centres.group_moved).zip(between);
-                for (needed, ((l, m), b)) in needed.iter_mut().zip(bounds) {
+                for (needed, ((l, m), b)) in self.needed.iter_mut().zip(bounds.zip(between)) {
                     *needed |= !((l - m > upper) | (*b > twice));
                 }
             }
         }
-        needed
     }
 
     /// The nearest centre of a row and the squared distance, in float64; the first of those that are equally near.
+    #[inline(never)]
     fn nearest(&self, row: usize) -> (usize, f64) {
         let mut best = (f64::INFINITY, usize::MAX);
         for group in (0..self.scored.len()).filter(|&group| self.scored[group]) {
             for centre in self.centres.members(group) {
-                let square = self.points.distance(row, self.centres.value(centre));
+                let square = self.points.distance(row, self.centres.value(centre), self.centres.norms[centre]);
                 if square < best.0 || (square == best.0 && centre < best.1) {
                     best = (square, centre);
                 }
@@ -272,26 +346,44 @@ impl<'a, P: Points> Worker<'a, P> {
         if best.1 == usize::MAX { (0, f64::INFINITY) } else { (best.1, best.0) }
     }
 
-    /// Writes what is known of a row now.
-    fn bound(&self, piece: &mut Piece, r: usize, row: usize, label: usize, upper: f32, doubt: P::Number) {
+    /// Writes what is known of the rows now.
+    #[inline(always)]
+    fn bound(
+        &mut self,
+        piece: &mut Piece,
+        rows: &[u32],
+        labels: &Side<usize>,
+        uppers: &Side<f32>,
+        doubts: &Side<P::Number>,
+    ) {
         let (centres, groups) = (self.centres, self.centres.groups());
-        piece.upper[row] = upper - centres.moved[label];
-        let place = P::Number::of(f64::from(centres.place_of[label]));
-        let norm = self.panel.norms[r];
-        let bounds = piece.lower[row * groups..(row + 1) * groups].iter_mut();
-        for (group, (bound, moved)) in bounds.zip(&centres.group_moved).enumerate() {
-            if self.scored[group] {
-                let least = &self.least[group];
-                let score = if least.place[r] == place { least.second[r] } else { least.first[r] };
-                let square = (score + norm - doubt).greater(P::Number::ZERO);
-                *bound = (square.root().wide() as f32) * (1.0 - 1e-6) + moved;
-            } else if !centres.between.is_empty() {
-                *bound = bound.max(centres.between[label * groups + group] - upper * (1.0 + 1e-6) + moved);
+        for group in (0..groups).filter(|&group| self.scored[group]) {
+            let (least, moved) = (&self.least[group], centres.group_moved[group]);
+            self.lower[group] = std::array::from_fn(|r| {
+                let own = least.place[r] == self.all.place[r];
+                let score = if own { least.second[r] } else { least.first[r] };
+                let square = (score + self.panel.norms[r] - doubts[r]).greater(P::Number::ZERO);
+                square.root().narrow() * (1.0 - 2e-6) + moved
+            });
+        }
+        for (r, &row) in rows.iter().enumerate() {
+            let row = row as usize;
+            piece.upper[row] = uppers[r] - centres.moved[labels[r]];
+            let bounds = &mut piece.lower[row * groups..(row + 1) * groups];
+            for (group, bound) in bounds.iter_mut().enumerate() {
+                if self.scored[group] {
+                    *bound = self.lower[group][r];
+                } else if !centres.between.is_empty() {
+                    let apart = centres.between[labels[r] * groups + group];
+                    let known = apart - uppers[r] * (1.0 + 1e-6) + centres.group_moved[group];
+                    *bound = if known > *bound { known } else { *bound };
+                }
             }
         }
     }
 
     /// Moves a row to another cluster.
+    #[inline(always)]
     fn change(&mut self, piece: &mut Piece, row: usize, label: usize) {
         let before = std::mem::replace(&mut piece.labels[row], label as i32);
         if before == label as i32 {
@@ -305,9 +397,4 @@ impl<'a, P: Points> Worker<'a, P> {
         }
         self.changes.add(self.points, number, weight, label);
     }
-}
-
-#[inline(always)]
-fn upper_root(square: f64) -> f32 {
-    (square.max(0.0).sqrt() as f32) * (1.0 + 1e-6)
 }

@@ -2,7 +2,7 @@
 
 use super::points::Points;
 use super::real::Real;
-use super::tile::{Least, Packed, TOGETHER};
+use super::tile::{Least, Packed, ROWS, TOGETHER};
 use crate::threads;
 
 /// No centre: what fills a group up.
@@ -40,7 +40,8 @@ pub struct Centres<T> {
     starts: Vec<usize>,
     weights: Vec<T>,
     begin: Vec<T>,
-    /// the largest norm
+    /// their squared norms, and the largest norm
+    pub norms: Vec<f64>,
     pub reach: f64,
     /// centres × groups: less than the distance to any other centre of the group; empty if cells may be missing
     pub between: Vec<f32>,
@@ -70,6 +71,7 @@ impl<T: Real> Centres<T> {
             starts: vec![],
             weights: vec![],
             begin: vec![],
+            norms: vec![],
             reach: 0.0,
             between: vec![],
             half: vec![0.0; number],
@@ -176,13 +178,14 @@ impl<T: Real> Centres<T> {
         weights.clear();
         weights.resize(features * places, T::ZERO);
         let mut begin = vec![T::INFINITY; places];
-        let mut reach = 0.0f64;
+        let (mut reach, mut norms) = (0.0f64, vec![0.0; self.number]);
         for (place, &centre) in self.centre_at.iter().enumerate() {
             if centre == NOBODY {
                 continue;
             }
             let value = self.value(centre as usize);
             let norm: f64 = value.iter().map(|c| c * c).sum();
+            norms[centre as usize] = norm;
             reach = reach.max(norm.sqrt());
             begin[place] = if self.holes { T::ZERO } else { T::of(norm) };
             let at = |feature: usize| {
@@ -199,18 +202,33 @@ impl<T: Real> Centres<T> {
                 }
             }
         }
-        (self.weights, self.begin, self.reach) = (weights, begin, reach * (1.0 + 1e-9));
+        (self.weights, self.begin) = (weights, begin);
+        (self.norms, self.reach) = (norms, reach * (1.0 + 1e-9));
     }
 
-    /// What rounding may have cost a score, and the squared norm added to it, of a row of a squared norm.
+    /// What rounding may have cost the squared distance of a row of a squared norm: its score and the norm together.
     #[inline(always)]
     pub fn doubt(&self, features: usize) -> impl Fn(T) -> T + use<T> {
-        // Twice what the terms can add up to; the rest is for what is computed with the score afterwards.
-        let share = T::of(2.0 * (features as f64 + 8.0) * T::ROUNDING);
+        // A term for each feature, and a few for what is rounded before and after they are added up.
+        let share = T::of((features as f64 + 12.0) * (T::ROUNDING + f64::ROUNDING));
         let (reach, least) = (T::of(self.reach), T::of(f64::from(f32::MIN_POSITIVE)));
         move |norm| {
             let sum = norm.root() + reach;
             share * (sum * sum) + least
+        }
+    }
+
+    /// What rounding may have cost the difference of two scores of a row. Its norm is in neither of them: only in the
+    /// squared distances in float64, whose order counts.
+    #[inline(always)]
+    pub fn doubt_of_difference(&self, features: usize) -> impl Fn(T) -> T + use<T> {
+        let terms = 2.0 * (features as f64 + 12.0);
+        let (share, exact) = (T::of(terms * T::ROUNDING), T::of(terms * f64::ROUNDING));
+        let (reach, least) = (T::of(self.reach), T::of(f64::from(f32::MIN_POSITIVE)));
+        move |norm| {
+            let root = norm.root();
+            let sum = root + reach;
+            share * ((root + sum) * reach) + exact * (sum * sum) + least
         }
     }
 
@@ -248,12 +266,12 @@ impl<T: Real> Centres<T> {
         let groups = self.groups();
         let doubt = self.doubt(as_points.features());
         let pieces = threads::map(
-            self.number.div_ceil(T::PANEL),
+            self.number.div_ceil(ROWS),
             self.number * self.number * self.columns,
             |piece| -> Vec<f32> {
-                let first = piece * T::PANEL;
-                let rows: Vec<u32> = (first..(first + T::PANEL).min(self.number)).map(|row| row as u32).collect();
-                let (mut panel, mut least) = (as_points.new_panel(), Least::none());
+                let first = piece * ROWS;
+                let rows: Vec<u32> = (first..(first + ROWS).min(self.number)).map(|row| row as u32).collect();
+                let (mut panel, mut least) = (as_points.new_panel(), Least::NONE);
                 as_points.load(&rows, &mut panel);
                 let mut out = vec![0.0; rows.len() * groups];
                 for group in 0..groups {

@@ -32,12 +32,12 @@ pub fn run<P: Points>(points: &P, weights: Option<&[f64]>, start: Vec<f64>, sett
     let mut state = State::new(points.rows(), columns, number, centres.groups());
     let mut total = Total::new(number, columns, holes);
     let mut shares = vec![];
-    let (mut iterations, mut converged) = (0, false);
+    let (mut iterations, mut converged, mut settled) = (0, false, false);
     while iterations < settings.iterations {
         let done = state.assign(points, weights, &centres);
         shares.push(done.pairs as f64 / (points.rows() * centres.groups()).max(1) as f64);
         if done.moved == 0 {
-            converged = true;
+            (converged, settled) = (true, true);
             break;
         }
         iterations += 1;
@@ -63,9 +63,11 @@ pub fn run<P: Points>(points: &P, weights: Option<&[f64]>, start: Vec<f64>, sett
             break;
         }
     }
-    // Labels are those of the last centres, as anyone finds who asks for the nearest.
-    state.assign(points, weights, &centres);
-    let inertia = inertia(points, weights, &state.labels, &centres.values);
+    if !settled {
+        // Labels are those of the last centres, as anyone finds who asks for the nearest.
+        state.assign(points, weights, &centres);
+    }
+    let inertia = inertia(points, weights, &state.labels, &centres);
     Outcome { labels: state.labels, centres: centres.values, inertia, iterations, converged, shares }
 }
 
@@ -95,13 +97,18 @@ pub fn collect<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], c
 }
 
 /// Squared distances of rows from their centres, each times its weight, added up.
-pub fn inertia<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], centres: &[f64]) -> f64 {
+fn inertia<P: Points>(
+    points: &P,
+    weights: Option<&[f64]>,
+    labels: &[i32],
+    centres: &Centres<P::Number>,
+) -> f64 {
     let (rows, columns) = (points.rows(), points.columns());
     let parts = threads::map(rows.div_ceil(BLOCK), rows * columns, |piece| {
         let range = piece * BLOCK..((piece + 1) * BLOCK).min(rows);
         let of = |row: usize| {
             let centre = labels[row] as usize;
-            let square = points.distance(row, &centres[centre * columns..(centre + 1) * columns]);
+            let square = points.distance(row, centres.value(centre), centres.norms[centre]);
             weights.map_or(square, |weights| if weights[row] > 0.0 { weights[row] * square } else { 0.0 })
         };
         range.map(of).sum::<f64>()
@@ -123,7 +130,10 @@ fn repair<P: Points>(
     }
     let (rows, columns) = (points.rows(), points.columns());
     let parts = threads::map(rows.div_ceil(BLOCK), rows * columns, |piece| {
-        let of = |row: usize| points.distance(row, centres.value(state.labels[row] as usize));
+        let of = |row: usize| {
+            let own = state.labels[row] as usize;
+            points.distance(row, centres.value(own), centres.norms[own])
+        };
         (piece * BLOCK..((piece + 1) * BLOCK).min(rows)).map(of).collect::<Vec<f64>>()
     });
     let distances = parts.concat();
@@ -140,4 +150,30 @@ fn repair<P: Points>(
         total.take(&change);
         state.put(row, cluster);
     }
+}
+
+/// The nearest centre of each row, and the squared distances from it, each times its weight, added up.
+pub fn nearest<P: Points>(points: &P, weights: Option<&[f64]>, centres: Vec<f64>, sparse: bool) -> (Vec<i32>, f64) {
+    let settings = Settings { iterations: 0, tolerance: 0.0 };
+    let outcome = run(points, weights, centres, &settings, sparse);
+    (outcome.labels, outcome.inertia)
+}
+
+/// The squared distance of every row from every centre.
+pub fn distances<P: Points>(points: &P, centres: &[f64]) -> Vec<f64> {
+    let columns = points.columns();
+    let number = centres.len() / columns;
+    let norms: Vec<f64> = centres.chunks_exact(columns).map(|c| c.iter().map(|c| c * c).sum()).collect();
+    let mut out = vec![0.0; points.rows() * number];
+    let steps = out.len() * columns;
+    let result: Result<(), std::convert::Infallible> = threads::for_each(&mut out, number * 64, steps, |piece, out| {
+        for (r, line) in out.chunks_exact_mut(number).enumerate() {
+            for ((out, centre), &norm) in line.iter_mut().zip(centres.chunks_exact(columns)).zip(&norms) {
+                *out = points.distance(piece * 64 + r, centre, norm);
+            }
+        }
+        Ok(())
+    });
+    let Ok(()) = result;
+    out
 }

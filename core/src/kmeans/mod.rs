@@ -5,6 +5,8 @@ pub mod centres;
 pub mod lloyd;
 pub mod points;
 pub mod real;
+pub mod sparse;
+pub mod starts;
 mod sums;
 mod tile;
 mod vector;

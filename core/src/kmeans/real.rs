@@ -12,8 +12,6 @@ pub trait Real:
     type Fast: Vector<Number = Self>;
     /// as many, on any machine
     type Plain: Vector<Number = Self>;
-    /// the rows of a panel: two vectors
-    const PANEL: usize;
     const ZERO: Self;
     const INFINITY: Self;
     /// Half the distance from 1 to the next number: what rounding once may cost, relatively.
@@ -21,6 +19,7 @@ pub trait Real:
     fn of(x: f64) -> Self;
     fn wide(self) -> f64;
     fn root(self) -> Self;
+    fn narrow(self) -> f32;
 
     #[inline(always)]
     fn lesser(self, other: Self) -> Self {
@@ -34,12 +33,11 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($kind:ty, $panel:literal, $fast:ident) => {
+    ($kind:ty, $lanes:literal, $fast:ident) => {
         impl Real for $kind {
             #[cfg(target_arch = "x86_64")]
             type Fast = std::arch::x86_64::$fast;
-            type Plain = [$kind; $panel / 2];
-            const PANEL: usize = $panel;
+            type Plain = [$kind; $lanes];
             const ZERO: Self = 0.0;
             const INFINITY: Self = <$kind>::INFINITY;
             const ROUNDING: f64 = (<$kind>::EPSILON / 2.0) as f64;
@@ -57,11 +55,16 @@ macro_rules! real {
             }
 
             #[inline(always)]
+            fn narrow(self) -> f32 {
+                self as f32
+            }
+
+            #[inline(always)]
             fn root(self) -> Self {
                 self.sqrt()
             }
         }
     };
 }
-real!(f32, 16, __m256);
-real!(f64, 8, __m256d);
+real!(f32, 8, __m256);
+real!(f64, 4, __m256d);

@@ -9,35 +9,31 @@ use super::vector::Vector;
 /// Centres that are scored together; groups are filled up to a multiple of it with centres infinitely far away.
 pub const TOGETHER: usize = 4;
 
+/// Rows of a panel.
+pub const ROWS: usize = 16;
+
+/// A number of each row of a panel.
+pub type Side<T> = [T; ROWS];
+
 /// Of each row of a panel: the least score of a group, the next, and the place of the least (as a number).
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Least<T> {
-    pub first: Vec<T>,
-    pub second: Vec<T>,
-    pub place: Vec<T>,
+    pub first: Side<T>,
+    pub second: Side<T>,
+    pub place: Side<T>,
 }
 
 impl<T: Real> Least<T> {
-    pub fn none() -> Self {
-        let far = vec![T::INFINITY; T::PANEL];
-        Self { first: far.clone(), second: far, place: vec![T::ZERO; T::PANEL] }
-    }
-
-    pub fn clear(&mut self) {
-        self.first.fill(T::INFINITY);
-        self.second.fill(T::INFINITY);
-        self.place.fill(T::ZERO);
-    }
+    pub const NONE: Self = Self { first: [T::INFINITY; ROWS], second: [T::INFINITY; ROWS], place: [T::ZERO; ROWS] };
 
     /// Takes in another group.
     #[inline(always)]
     pub fn merge(&mut self, other: &Self) {
-        let mine = self.first.iter_mut().zip(&mut self.second).zip(&mut self.place);
-        let others = other.first.iter().zip(&other.second).zip(&other.place);
-        for (((first, second), place), ((&first_there, &second_there), &place_there)) in mine.zip(others) {
-            *second = second.lesser(first.greater(first_there)).lesser(second_there);
-            *place = if first_there < *first { place_there } else { *place };
-            *first = first.lesser(first_there);
+        for r in 0..ROWS {
+            let (first, there) = (self.first[r], other.first[r]);
+            self.second[r] = self.second[r].lesser(first.greater(there)).lesser(other.second[r]);
+            self.place[r] = if there < first { other.place[r] } else { self.place[r] };
+            self.first[r] = first.lesser(there);
         }
     }
 
@@ -63,7 +59,7 @@ pub struct Packed<'a, T> {
 }
 
 /// # Safety
-/// `x` must be good for 2 vectors of each column, `w` and `begin` for [`TOGETHER`] numbers of each.
+/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for [`TOGETHER`] numbers of each.
 #[inline(always)]
 unsafe fn scores<V: Vector>(
     columns: usize,
@@ -80,7 +76,7 @@ unsafe fn scores<V: Vector>(
                 let weight = V::all(*w.add(c));
                 *sums = [low.fused(weight, sums[0]), high.fused(weight, sums[1])];
             }
-            x = x.add(2 * V::LANES);
+            x = x.add(ROWS);
             w = w.add(TOGETHER);
         }
         sums
@@ -91,30 +87,33 @@ unsafe fn scores<V: Vector>(
 /// The machine must have the instructions of `V`.
 #[inline(always)]
 unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, out: &mut Least<V::Number>) {
-    let columns = panel.len() / (2 * V::LANES);
+    let columns = panel.len() / ROWS;
     let centres = packed.begin.len();
     assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(TOGETHER));
-    assert!([&out.first, &out.second, &out.place].iter().all(|part| part.len() == 2 * V::LANES));
-    // Safe: the lengths are checked above.
+    // Safe: the lengths are checked above, and whole vectors fit into ROWS.
     unsafe {
-        let far = V::all(V::Number::INFINITY);
-        let (mut first, mut second, mut place) = ([far; 2], [far; 2], [V::all(V::Number::ZERO); 2]);
-        for done in (0..centres).step_by(TOGETHER) {
-            let weights = packed.weights.as_ptr().add(done * columns);
-            let scores = scores::<V>(columns, panel.as_ptr(), weights, &packed.begin[done..done + TOGETHER]);
-            for (c, scores) in scores.iter().enumerate() {
-                let here = V::all(V::Number::of((packed.place + done + c) as f64));
-                for (r, score) in scores.iter().enumerate() {
-                    second[r] = second[r].lesser(first[r].greater(*score));
-                    place[r] = score.where_less(first[r], here, place[r]);
-                    first[r] = first[r].lesser(*score);
+        for side in (0..ROWS).step_by(2 * V::LANES) {
+            let far = V::all(V::Number::INFINITY);
+            let (mut first, mut second, mut place) = ([far; 2], [far; 2], [V::all(V::Number::ZERO); 2]);
+            for done in (0..centres).step_by(TOGETHER) {
+                let weights = packed.weights.as_ptr().add(done * columns);
+                let begin = &packed.begin[done..done + TOGETHER];
+                let scores = scores::<V>(columns, panel.as_ptr().add(side), weights, begin);
+                for (c, scores) in scores.iter().enumerate() {
+                    let here = V::all(V::Number::of((packed.place + done + c) as f64));
+                    for (r, score) in scores.iter().enumerate() {
+                        second[r] = second[r].lesser(first[r].greater(*score));
+                        place[r] = score.where_less(first[r], here, place[r]);
+                        first[r] = first[r].lesser(*score);
+                    }
                 }
             }
-        }
-        for r in 0..2 {
-            first[r].store(out.first.as_mut_ptr().add(r * V::LANES));
-            second[r].store(out.second.as_mut_ptr().add(r * V::LANES));
-            place[r].store(out.place.as_mut_ptr().add(r * V::LANES));
+            for r in 0..2 {
+                let at = side + r * V::LANES;
+                first[r].store(out.first.as_mut_ptr().add(at));
+                second[r].store(out.second.as_mut_ptr().add(at));
+                place[r].store(out.place.as_mut_ptr().add(at));
+            }
         }
     }
 }
@@ -129,7 +128,7 @@ unsafe fn least_fast<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>
 }
 
 /// The least scores of a panel (columns × rows) among a group of centres.
-#[inline]
+#[inline(always)]
 pub fn least<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
     #[cfg(target_arch = "x86_64")]
     if crate::simd::has_avx2() {

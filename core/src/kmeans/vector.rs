@@ -17,9 +17,10 @@ pub trait Vector: Copy {
     unsafe fn greater(self, other: Self) -> Self;
     /// `one` where `self` is less than `other`, else `two`.
     unsafe fn where_less(self, other: Self, one: Self, two: Self) -> Self;
-    /// Reads a vector of each of [`Self::LANES`] rows, takes `origin` from it, and writes them as columns `stride` apart.
+    /// Reads a vector of each of [`Self::LANES`] rows from a column on, takes `origin` from it, and writes them as columns `stride` apart.
     unsafe fn transpose(
         rows: &[*const Self::Number],
+        column: usize,
         origin: *const Self::Number,
         to: *mut Self::Number,
         stride: usize,
@@ -69,11 +70,11 @@ impl<T: Real, const L: usize> Vector for [T; L] {
     }
 
     #[inline(always)]
-    unsafe fn transpose(rows: &[*const T], origin: *const T, to: *mut T, stride: usize) {
+    unsafe fn transpose(rows: &[*const T], column: usize, origin: *const T, to: *mut T, stride: usize) {
         for (r, row) in rows.iter().enumerate() {
             for j in 0..L {
                 // Safe: the caller's promise.
-                unsafe { *to.add(j * stride + r) = *row.add(j) - *origin.add(j) };
+                unsafe { *to.add(j * stride + r) = *row.add(column + j) - *origin.add(j) };
             }
         }
     }
@@ -131,13 +132,14 @@ mod avx2 {
                 #[inline(always)]
                 unsafe fn transpose(
                     rows: &[*const $number],
+                    column: usize,
                     origin: *const $number,
                     to: *mut $number,
                     stride: usize,
                 ) {
                     unsafe {
                         let origin = $load(origin);
-                        let columns = $turn(std::array::from_fn(|r| $sub($load(rows[r]), origin)));
+                        let columns = $turn(std::array::from_fn(|r| $sub($load(rows[r].add(column)), origin)));
                         for (j, column) in columns.iter().enumerate() {
                             $store(to.add(j * stride), *column);
                         }
