@@ -4,9 +4,11 @@ use crate::kmeans::lloyd::{Outcome, Settings, distances, nearest, run};
 use crate::kmeans::points::Dense;
 use crate::kmeans::sparse::Sparse;
 use crate::kmeans::starts::plus_plus;
-use crate::{bad_cell, check_sizes};
 use crate::source::{BadCell, Domain, Matrix, Source};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use crate::{bad_cell, check_sizes};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -42,8 +44,13 @@ macro_rules! with_points {
     ($py:expr, $x:expr, $origin:expr, $holes:expr, ($points:ident, $sparse:ident) => $body:expr) => {{
         let (origin, holes): (&[f64], bool) = ($origin, $holes);
         match $x {
-            Rows::Single(x) => {
+            // Scores in float32 need an origin that float32 holds exactly.
+            Rows::Single(x) if origin.iter().all(|&o| f64::from(o as f32) == o) => {
                 let ($points, $sparse) = (&Dense::<f32, f32>::new(x.as_array(), origin, holes), false);
+                $py.detach(|| $body)
+            }
+            Rows::Single(x) => {
+                let ($points, $sparse) = (&Dense::<f32, f64>::new(x.as_array(), origin, holes), false);
                 $py.detach(|| $body)
             }
             Rows::Double(x) => {
@@ -67,11 +74,7 @@ fn check(x: &Rows, origin: &[f64], centres: &[f64], weights: Option<&[f64]>) -> 
     if u32::try_from(rows).is_err() || columns == 0 || centres.is_empty() {
         return Err(PyValueError::new_err("expected fewer than 2^32 rows, a column and a centre at least"));
     }
-    check_sizes(&[
-        (origin.len(), columns),
-        (centres.len() % columns, 0),
-        (weights.map_or(rows, <[f64]>::len), rows),
-    ])
+    check_sizes(&[(origin.len(), columns), (centres.len() % columns, 0), (weights.map_or(rows, <[f64]>::len), rows)])
 }
 
 type Outcomes<'py> =

@@ -265,10 +265,8 @@ impl<T: Real> Centres<T> {
     pub fn measure<P: Points<Number = T>>(&mut self, as_points: &P) {
         let groups = self.groups();
         let doubt = self.doubt(as_points.features());
-        let pieces = threads::map(
-            self.number.div_ceil(ROWS),
-            self.number * self.number * self.columns,
-            |piece| -> Vec<f32> {
+        let pieces =
+            threads::map(self.number.div_ceil(ROWS), self.number * self.number * self.columns, |piece| -> Vec<f32> {
                 let first = piece * ROWS;
                 let rows: Vec<u32> = (first..(first + ROWS).min(self.number)).map(|row| row as u32).collect();
                 let (mut panel, mut least) = (as_points.new_panel(), Least::NONE);
@@ -285,8 +283,7 @@ impl<T: Real> Centres<T> {
                     }
                 }
                 out
-            },
-        );
+            });
         self.between = pieces.concat();
         let nearest = |line: &[f32]| line.iter().fold(f32::INFINITY, |a, &b| a.min(b));
         self.half = self.between.chunks_exact(groups).map(|line| 0.5 * nearest(line)).collect();

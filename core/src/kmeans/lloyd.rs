@@ -25,7 +25,13 @@ pub struct Outcome {
 }
 
 /// Runs from given centres (less the origin). `sparse`: whether the points are.
-pub fn run<P: Points>(points: &P, weights: Option<&[f64]>, start: Vec<f64>, settings: &Settings, sparse: bool) -> Outcome {
+pub fn run<P: Points>(
+    points: &P,
+    weights: Option<&[f64]>,
+    start: Vec<f64>,
+    settings: &Settings,
+    sparse: bool,
+) -> Outcome {
     let (columns, holes) = (points.columns(), points.holes());
     let mut centres: Centres<P::Number> = Centres::new(start, columns, holes, sparse);
     let number = centres.number;
@@ -97,12 +103,7 @@ pub fn collect<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], c
 }
 
 /// Squared distances of rows from their centres, each times its weight, added up.
-fn inertia<P: Points>(
-    points: &P,
-    weights: Option<&[f64]>,
-    labels: &[i32],
-    centres: &Centres<P::Number>,
-) -> f64 {
+fn inertia<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], centres: &Centres<P::Number>) -> f64 {
     let (rows, columns) = (points.rows(), points.columns());
     let parts = threads::map(rows.div_ceil(BLOCK), rows * columns, |piece| {
         let range = piece * BLOCK..((piece + 1) * BLOCK).min(rows);

@@ -77,10 +77,8 @@ pub fn plus_plus<P: Points>(points: &P, weights: Option<&[f64]>, trials: usize, 
         for &chance in chances {
             let row = draw(if any { &masses } else { &ones }, chance);
             let candidate = centre(row);
-            let apart: Vec<f64> = centres
-                .iter()
-                .map(|c| c.iter().zip(&candidate).map(|(a, b)| (a - b) * (a - b)).sum::<f64>())
-                .collect();
+            let apart: Vec<f64> =
+                centres.iter().map(|c| c.iter().zip(&candidate).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).collect();
             let after = squares(points, &near, &candidate, &apart);
             let rest = weighed(&after).chunks(BLOCK).map(|block| block.iter().sum::<f64>()).sum();
             if best.as_ref().is_none_or(|best| rest < best.0) {

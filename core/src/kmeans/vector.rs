@@ -188,13 +188,31 @@ mod avx2 {
         }
     }
     vector!(
-        __m256, f32, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_min_ps,
-        _mm256_max_ps, _mm256_cmp_ps, _mm256_blendv_ps, _mm256_sub_ps,
+        __m256,
+        f32,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_set1_ps,
+        _mm256_fmadd_ps,
+        _mm256_min_ps,
+        _mm256_max_ps,
+        _mm256_cmp_ps,
+        _mm256_blendv_ps,
+        _mm256_sub_ps,
         turn_singles
     );
     vector!(
-        __m256d, f64, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_min_pd,
-        _mm256_max_pd, _mm256_cmp_pd, _mm256_blendv_pd, _mm256_sub_pd,
+        __m256d,
+        f64,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_set1_pd,
+        _mm256_fmadd_pd,
+        _mm256_min_pd,
+        _mm256_max_pd,
+        _mm256_cmp_pd,
+        _mm256_blendv_pd,
+        _mm256_sub_pd,
         turn_doubles
     );
 }
