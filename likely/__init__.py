@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from likely.estimators import Classifier, Evaluation, Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
+    from likely.estimators.kmeans import KMeans
+    from likely.estimators.mixture import Mixture
     from likely.estimators.text import TextClassifier
     from likely.families import GaussianPrior
     from likely.loading import load
@@ -22,6 +24,8 @@ else:
             "likely.estimators",
         ),
         "GaussianPrior": "likely.families",
+        "KMeans": "likely.estimators.kmeans",
+        "Mixture": "likely.estimators.mixture",
         "TextClassifier": "likely.estimators.text",
         "load": "likely.loading",
         "get_threads": "likely.native",
@@ -50,6 +54,8 @@ __all__ = [
     "Explanation",
     "GaussianDiscriminant",
     "GaussianPrior",
+    "KMeans",
+    "Mixture",
     "NaiveBayes",
     "NotFittedError",
     "TextClassifier",

@@ -185,3 +185,23 @@ def score_texts(
     rule: tuple[str, float, float, float],
     out: _Floats,
 ) -> None: ...
+
+_Points = NDArray[Any] | tuple[_Offsets, _Ints, NDArray[Any], int]
+
+def kmeans_run(
+    x: _Points,
+    weights: _Floats | None,
+    origin: _Floats,
+    holes: bool,
+    start: _Floats,
+    iterations: int,
+    tolerance: float,
+) -> tuple[_Ints, _Floats, float, int, bool, _Floats]: ...
+def kmeans_nearest(
+    x: _Points, weights: _Floats | None, origin: _Floats, holes: bool, centres: _Floats
+) -> tuple[_Ints, float]: ...
+def kmeans_distances(x: _Points, origin: _Floats, holes: bool, centres: _Floats) -> _Floats: ...
+def kmeans_plus_plus(
+    x: _Points, weights: _Floats | None, origin: _Floats, holes: bool, chances: _Floats
+) -> NDArray[np.int64]: ...
+def kmeans_holes(x: _Points) -> bool: ...

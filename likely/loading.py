@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from likely import estimators, files
-from likely.estimators.classifier import GenerativeClassifier
+from likely.estimators.kept import Kept
 from likely.estimators.saved import Saved
 
 
@@ -38,17 +38,21 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{what}, in {os.fspath(path)!r}: save the model again, or update likely") from None
 
 
-def _class(kind: str) -> type[GenerativeClassifier]:
+def _class(kind: str) -> type[Kept]:
     if not kind.startswith("sklearn "):
         if kind == "TextClassifier":
             from likely.estimators.text import TextClassifier
 
             return TextClassifier
+        if kind == "Mixture":
+            from likely.estimators.mixture import Mixture
+
+            return Mixture
         own = estimators.Classifier, estimators.NaiveBayes, estimators.GaussianDiscriminant
         return {each.__name__: each for each in own}[kind]
     from likely import sklearn  # which needs scikit-learn
 
-    faces: tuple[type[GenerativeClassifier], ...] = (
+    faces: tuple[type[Kept], ...] = (
         sklearn.GaussianNB,
         sklearn.MultinomialNB,
         sklearn.ComplementNB,

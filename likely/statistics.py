@@ -171,7 +171,7 @@ class Statistics:
             _rebase_products(sums, d)
         elif "excess" in sums:
             sums["excess"] = _rebased_excess(sums["excess"], n, s, d, origin, whole.origin)
-        else:
+        elif "square" in sums:
             sums["square"] = sums["square"] + d * (2 * s + n * d)
         sums["sum"] = s + n.reshape(len(n), -1) * d
         return replace(whole, sums=sums, origin=origin)

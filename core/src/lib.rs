@@ -7,6 +7,8 @@ mod evidence_bindings;
 mod expected;
 mod exponents;
 mod hidden_bindings;
+mod kmeans;
+mod kmeans_bindings;
 mod labels;
 mod linear;
 mod memory;
@@ -681,5 +683,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_threads, m)?)?;
     evidence_bindings::add_to(m)?;
-    words_bindings::add_to(m)
+    words_bindings::add_to(m)?;
+    kmeans_bindings::add_to(m)
 }

@@ -36,6 +36,19 @@ pub fn prefetch<T>(place: &T) {
     let _ = place;
 }
 
+/// Asks for a place in memory that will be read a little later: it is brought near, but not into the first cache.
+#[inline(always)]
+pub fn prefetch_later<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // Safe: a hint about an address that is borrowed, and every x86-64 machine has SSE.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 /// Calls an `#[inline(always)]` kernel whose last const parameter says whether `fma` is one instruction.
 macro_rules! dispatch {
     ($kernel:ident $(::<$($generic:tt),*>)? ($($argument:expr),* $(,)?)) => {{

@@ -31,6 +31,7 @@ class Estimator:
     """Parameters in ``__init__``, results in attributes with a trailing underscore."""
 
     n_features_in_: int
+    _learns_labels = True
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -60,10 +61,11 @@ class Estimator:
         """Tell scikit-learn, which is loaded when it asks, what this estimator takes."""
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
+        labels = self._learns_labels
         return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
+            estimator_type="classifier" if labels else "density_estimator",
+            target_tags=TargetTags(required=labels),
+            classifier_tags=ClassifierTags() if labels else None,
             input_tags=InputTags(allow_nan=True),
         )
 

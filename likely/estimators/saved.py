@@ -29,6 +29,7 @@ KINDS = {
     "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), full=False, several=True),
     "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
+    "Mixture": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),

@@ -1,0 +1,180 @@
+//! The iteration: to each row the nearest centre, to each centre the mean of its rows, until nothing changes.
+
+use super::assign::State;
+use super::centres::Centres;
+use super::points::{Dense, Points};
+use super::sums::{Sums, Total};
+use crate::threads;
+use ndarray::ArrayView2;
+
+pub struct Settings {
+    pub iterations: usize,
+    /// the squared distance, added up over all centres, at which their movement is taken for none
+    pub tolerance: f64,
+}
+
+pub struct Outcome {
+    pub labels: Vec<i32>,
+    /// less the origin
+    pub centres: Vec<f64>,
+    pub inertia: f64,
+    pub iterations: usize,
+    pub converged: bool,
+    /// of each pass the share of rows and groups that were scored
+    pub shares: Vec<f64>,
+}
+
+/// Runs from given centres (less the origin). `sparse`: whether the points are.
+pub fn run<P: Points>(
+    points: &P,
+    weights: Option<&[f64]>,
+    start: Vec<f64>,
+    settings: &Settings,
+    sparse: bool,
+) -> Outcome {
+    let (columns, holes) = (points.columns(), points.holes());
+    let mut centres: Centres<P::Number> = Centres::new(start, columns, holes, sparse);
+    let number = centres.number;
+    let mut state = State::new(points.rows(), columns, number, centres.groups());
+    let mut total = Total::new(number, columns, holes);
+    let mut shares = vec![];
+    let (mut iterations, mut converged, mut settled) = (0, false, false);
+    while iterations < settings.iterations {
+        let done = state.assign(points, weights, &centres);
+        shares.push(done.pairs as f64 / (points.rows() * centres.groups()).max(1) as f64);
+        if done.moved == 0 {
+            (converged, settled) = (true, true);
+            break;
+        }
+        iterations += 1;
+        if holes {
+            total = Total::new(number, columns, holes);
+            total.take(&collect(points, weights, &state.labels, number));
+        } else {
+            done.changes.iter().for_each(|part| total.take(part));
+        }
+        repair(points, weights, &mut state, &mut total, &centres);
+        let means = total.restored().means(&centres.values);
+        let moved = centres.shift(means);
+        if iterations == 1 && centres.groups() > 1 {
+            // The first means lie far from where they began: groups of what was there then would serve badly.
+            centres.regroup();
+            state.forget_groups();
+        }
+        if !holes && !sparse {
+            measure(&mut centres, columns);
+        }
+        if moved <= settings.tolerance {
+            converged = true;
+            break;
+        }
+    }
+    if !settled {
+        // Labels are those of the last centres, as anyone finds who asks for the nearest.
+        state.assign(points, weights, &centres);
+    }
+    let inertia = inertia(points, weights, &state.labels, &centres);
+    Outcome { labels: state.labels, centres: centres.values, inertia, iterations, converged, shares }
+}
+
+fn measure<T: super::real::Real>(centres: &mut Centres<T>, columns: usize) {
+    let values = centres.values.clone();
+    let Ok(view) = ArrayView2::from_shape((centres.number, columns), &values) else { return };
+    let origin = vec![0.0; columns];
+    centres.measure(&Dense::<f64, T>::new(view, &origin, false));
+}
+
+const BLOCK: usize = 4096;
+
+/// The sums of all rows.
+pub fn collect<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], clusters: usize) -> Sums {
+    let (rows, columns) = (points.rows(), points.columns());
+    let block = BLOCK.max(rows.div_ceil(64));
+    let parts = threads::map(rows.div_ceil(block), rows * columns, |piece| {
+        let mut sums = Sums::zero(clusters, columns, points.holes());
+        for row in piece * block..((piece + 1) * block).min(rows) {
+            sums.add(points, row, weights.map_or(1.0, |weights| weights[row]), labels[row] as usize);
+        }
+        sums
+    });
+    let mut total = Total::new(clusters, columns, points.holes());
+    parts.iter().for_each(|part| total.take(part));
+    total.restored()
+}
+
+/// Squared distances of rows from their centres, each times its weight, added up.
+fn inertia<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], centres: &Centres<P::Number>) -> f64 {
+    let (rows, columns) = (points.rows(), points.columns());
+    let parts = threads::map(rows.div_ceil(BLOCK), rows * columns, |piece| {
+        let range = piece * BLOCK..((piece + 1) * BLOCK).min(rows);
+        let of = |row: usize| {
+            let centre = labels[row] as usize;
+            let square = points.distance(row, centres.value(centre), centres.norms[centre]);
+            weights.map_or(square, |weights| if weights[row] > 0.0 { weights[row] * square } else { 0.0 })
+        };
+        range.map(of).sum::<f64>()
+    });
+    parts.iter().sum()
+}
+
+/// Gives each empty cluster the row that lies farthest from its centre, if any lies away from it at all.
+fn repair<P: Points>(
+    points: &P,
+    weights: Option<&[f64]>,
+    state: &mut State,
+    total: &mut Total,
+    centres: &Centres<P::Number>,
+) {
+    let empty: Vec<usize> = (0..centres.number).filter(|&cluster| total.sums.rows[cluster] == 0).collect();
+    if empty.is_empty() {
+        return;
+    }
+    let (rows, columns) = (points.rows(), points.columns());
+    let parts = threads::map(rows.div_ceil(BLOCK), rows * columns, |piece| {
+        let of = |row: usize| {
+            let own = state.labels[row] as usize;
+            points.distance(row, centres.value(own), centres.norms[own])
+        };
+        (piece * BLOCK..((piece + 1) * BLOCK).min(rows)).map(of).collect::<Vec<f64>>()
+    });
+    let distances = parts.concat();
+    let counted = |row: usize| weights.is_none_or(|weights| weights[row] > 0.0);
+    let mut far: Vec<usize> = (0..rows).filter(|&row| counted(row) && distances[row] > 0.0).collect();
+    far.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]).then(a.cmp(&b)));
+    let mut far = far.into_iter();
+    for cluster in empty {
+        let Some(row) = far.find(|&row| total.sums.rows[state.labels[row] as usize] > 1) else { return };
+        let weight = weights.map_or(1.0, |weights| weights[row]);
+        let mut change = Sums::zero(centres.number, columns, points.holes());
+        change.add(points, row, -weight, state.labels[row] as usize);
+        change.add(points, row, weight, cluster);
+        total.take(&change);
+        state.put(row, cluster);
+    }
+}
+
+/// The nearest centre of each row, and the squared distances from it, each times its weight, added up.
+pub fn nearest<P: Points>(points: &P, weights: Option<&[f64]>, centres: Vec<f64>, sparse: bool) -> (Vec<i32>, f64) {
+    let settings = Settings { iterations: 0, tolerance: 0.0 };
+    let outcome = run(points, weights, centres, &settings, sparse);
+    (outcome.labels, outcome.inertia)
+}
+
+/// The squared distance of every row from every centre.
+pub fn distances<P: Points>(points: &P, centres: &[f64]) -> Vec<f64> {
+    let columns = points.columns();
+    let number = centres.len() / columns;
+    let norms: Vec<f64> = centres.chunks_exact(columns).map(|c| c.iter().map(|c| c * c).sum()).collect();
+    let mut out = vec![0.0; points.rows() * number];
+    let steps = out.len() * columns;
+    let result: Result<(), std::convert::Infallible> = threads::for_each(&mut out, number * 64, steps, |piece, out| {
+        for (r, line) in out.chunks_exact_mut(number).enumerate() {
+            for ((out, centre), &norm) in line.iter_mut().zip(centres.chunks_exact(columns)).zip(&norms) {
+                *out = points.distance(piece * 64 + r, centre, norm);
+            }
+        }
+        Ok(())
+    });
+    let Ok(()) = result;
+    out
+}

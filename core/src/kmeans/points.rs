@@ -1,0 +1,301 @@
+//! Rows as k-means reads them: less an origin, in panels to be scored, or one by one in float64 where digits count.
+
+use super::centres::Centres;
+use super::real::Real;
+use super::tile::{Least, ROWS, Side, least};
+use super::vector::Vector;
+use crate::source::Cell;
+use ndarray::ArrayView2;
+
+/// Some rows side by side, and their squared norms.
+pub struct Panel<T> {
+    /// numbers in which missing cells are 0; of rows with holes followed by 1 where a cell is there; features × rows
+    pub features: Vec<T>,
+    pub norms: Side<T>,
+    /// the numbers of the rows, where they are read again
+    pub rows: Side<u32>,
+    room: Vec<T>,
+}
+
+impl<T: Real> Panel<T> {
+    pub fn empty() -> Self {
+        Self { features: vec![], norms: [T::ZERO; ROWS], rows: [0; ROWS], room: vec![] }
+    }
+}
+
+pub trait Points: Sync {
+    type Number: Real;
+    fn rows(&self) -> usize;
+    fn columns(&self) -> usize;
+    /// Whether cells may be missing.
+    fn holes(&self) -> bool;
+    /// Numbers that a row is multiplied with for each centre, at most: how far rounding errors may add up.
+    fn features(&self) -> usize;
+    fn new_panel(&self) -> Panel<Self::Number>;
+    /// Fills a panel with rows, up to the number that it holds; the last is repeated where there are fewer.
+    fn load(&self, rows: &[u32], panel: &mut Panel<Self::Number>);
+    /// Asks for a row that will be loaded soon.
+    fn prefetch(&self, row: usize);
+    /// Scores the panel by a group of centres.
+    fn score(
+        &self,
+        panel: &Panel<Self::Number>,
+        centres: &Centres<Self::Number>,
+        group: usize,
+        out: &mut Least<Self::Number>,
+    );
+    /// The squared distance of a row from a centre over the cells that are there. Labels are defined by it: it is
+    /// the same on every machine, and for every way to find which is least. `norm`: the square of the centre's.
+    fn distance(&self, row: usize, centre: &[f64], norm: f64) -> f64;
+    /// Adds a row to a sum, and to the weights of its columns (or the one weight if no cell can be missing).
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]);
+    /// Writes a row as a centre: missing cells are 0, at the origin.
+    fn as_centre(&self, row: usize, out: &mut [f64]);
+}
+
+/// A matrix in memory, of any order.
+pub struct Dense<'a, A, T> {
+    view: ArrayView2<'a, A>,
+    origin: &'a [f64],
+    narrow_origin: Vec<T>,
+    holes: bool,
+}
+
+/// Columns whose squares are summed side by side: a fixed order that any machine can follow with vectors.
+const SIDE: usize = 8;
+
+#[inline(always)]
+fn squares(pairs: impl Fn(usize) -> f64, columns: usize) -> f64 {
+    let mut sums = [0.0; SIDE];
+    let whole = columns / SIDE * SIDE;
+    for j in (0..whole).step_by(SIDE) {
+        for (s, sum) in sums.iter_mut().enumerate() {
+            let t = pairs(j + s);
+            *sum += t * t;
+        }
+    }
+    for j in whole..columns {
+        let t = pairs(j);
+        sums[j - whole] += t * t;
+    }
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn apart_plainly<A: Cell>(line: &[A], origin: &[f64], centre: &[f64]) -> f64 {
+    let columns = line.len();
+    let (origin, centre) = (&origin[..columns], &centre[..columns]);
+    squares(|j| line[j].number() - origin[j] - centre[j], columns)
+}
+
+/// # Safety
+/// The machine must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn apart_fast<A: Cell>(line: &[A], origin: &[f64], centre: &[f64]) -> f64 {
+    apart_plainly(line, origin, centre)
+}
+
+/// The squared distance of a complete row from a centre: the same bits with any instructions, nothing is fused.
+fn apart<A: Cell>(line: &[A], origin: &[f64], centre: &[f64]) -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::has_avx2() {
+        // Safe: the line above asked the machine.
+        return unsafe { apart_fast(line, origin, centre) };
+    }
+    apart_plainly(line, origin, centre)
+}
+
+impl<'a, A: Cell, T: Real> Dense<'a, A, T> {
+    pub fn new(view: ArrayView2<'a, A>, origin: &'a [f64], holes: bool) -> Self {
+        Self { view, origin, narrow_origin: origin.iter().map(|&o| T::of(o)).collect(), holes }
+    }
+
+    fn same_kind() -> bool {
+        std::any::TypeId::of::<A>() == std::any::TypeId::of::<T>()
+    }
+}
+
+/// # Safety
+/// The machine must have the instructions of `V`; every row must be good for the columns.
+#[inline(always)]
+unsafe fn turn<V: Vector>(rows: &Side<*const V::Number>, origin: &[V::Number], out: &mut [V::Number]) {
+    let columns = origin.len();
+    assert!(out.len() >= columns * ROWS);
+    let whole = columns / V::LANES * V::LANES;
+    // Safe: the lengths are checked above.
+    unsafe {
+        for j in (0..whole).step_by(V::LANES) {
+            for side in (0..ROWS).step_by(V::LANES) {
+                let to = out.as_mut_ptr().add(j * ROWS + side);
+                V::transpose(&rows[side..side + V::LANES], j, origin.as_ptr().add(j), to, ROWS);
+            }
+        }
+        for j in whole..columns {
+            for (r, row) in rows.iter().enumerate() {
+                out[j * ROWS + r] = *row.add(j) - origin[j];
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The machine must have AVX2; every row must be good for the columns.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn turn_fast<T: Real>(rows: &Side<*const T>, origin: &[T], out: &mut [T]) -> Side<T> {
+    // Safe: the caller's promise.
+    unsafe { turn::<T::Fast>(rows, origin, out) }
+    norms_of(&out[..origin.len() * ROWS])
+}
+
+#[inline(always)]
+fn norms_of<T: Real>(features: &[T]) -> Side<T> {
+    let mut norms = [T::ZERO; ROWS];
+    for column in features.as_chunks::<ROWS>().0 {
+        norms = std::array::from_fn(|r| norms[r] + column[r] * column[r]);
+    }
+    norms
+}
+
+/// Writes rows less the origin as a panel, and returns their norms.
+///
+/// # Safety
+/// Every row must be good for the columns.
+#[inline(always)]
+unsafe fn turned<T: Real>(rows: &Side<*const T>, origin: &[T], out: &mut [T]) -> Side<T> {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::has_avx2() {
+        // Safe: the line above asked the machine, and the caller's promise.
+        return unsafe { turn_fast(rows, origin, out) };
+    }
+    // Safe: these need no special instructions, and the caller's promise.
+    unsafe { turn::<T::Plain>(rows, origin, out) }
+    norms_of(&out[..origin.len() * ROWS])
+}
+
+impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
+    type Number = T;
+
+    fn rows(&self) -> usize {
+        self.view.nrows()
+    }
+
+    fn columns(&self) -> usize {
+        self.view.ncols()
+    }
+
+    fn holes(&self) -> bool {
+        self.holes
+    }
+
+    fn features(&self) -> usize {
+        self.columns() * if self.holes { 2 } else { 1 }
+    }
+
+    fn new_panel(&self) -> Panel<T> {
+        let features = vec![T::ZERO; self.features() * ROWS];
+        let direct = Self::same_kind() && self.view.strides()[1] == 1;
+        let room = vec![T::ZERO; if direct { 0 } else { ROWS * self.columns() }];
+        Panel { features, norms: [T::ZERO; ROWS], rows: [0; ROWS], room }
+    }
+
+    #[inline(always)]
+    fn load(&self, rows: &[u32], panel: &mut Panel<T>) {
+        let columns = self.columns();
+        let last = rows.len() - 1;
+        let mut from = [std::ptr::null::<T>(); ROWS];
+        if panel.room.is_empty() {
+            let stride = self.view.strides()[0];
+            for (r, from) in from.iter_mut().enumerate() {
+                let row = rows[r.min(last)] as usize;
+                assert!(row < self.view.nrows());
+                *from = self.view.as_ptr().wrapping_offset(row as isize * stride).cast();
+            }
+        } else {
+            // By columns within the panel: rows of Fortran order that lie side by side share what is read.
+            for j in 0..columns {
+                let column = self.view.column(j);
+                for (r, &row) in rows.iter().enumerate() {
+                    panel.room[r * columns + j] = T::of(column[row as usize].number());
+                }
+            }
+            for (r, from) in from.iter_mut().enumerate() {
+                *from = panel.room[r.min(last) * columns..].as_ptr();
+            }
+        }
+        // Safe: each pointer is to a row of T, one after the other: of the matrix if it holds such (`new_panel`), or of
+        // the room.
+        panel.norms = unsafe { turned(&from, &self.narrow_origin, &mut panel.features) };
+        if self.holes {
+            let (cells, there) = panel.features.split_at_mut(columns * ROWS);
+            for (cell, there) in cells.iter_mut().zip(there) {
+                let is_there = *cell == *cell;
+                *there = if is_there { T::of(1.0) } else { T::ZERO };
+                *cell = if is_there { *cell } else { T::ZERO };
+            }
+            panel.norms = norms_of(cells);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, row: usize) {
+        const LINE: usize = 64;
+        if self.view.strides()[1] == 1 {
+            for j in (0..self.columns()).step_by((LINE / size_of::<A>()).max(1)) {
+                crate::simd::prefetch_later(&self.view[[row, j]]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn score(&self, panel: &Panel<T>, centres: &Centres<T>, group: usize, out: &mut Least<T>) {
+        least(&panel.features, centres.packed(group), out);
+    }
+
+    fn distance(&self, row: usize, centre: &[f64], _norm: f64) -> f64 {
+        let (line, origin) = (self.view.row(row), self.origin);
+        match (line.as_slice(), self.holes) {
+            (Some(line), false) => apart(line, origin, centre),
+            _ => squares(
+                |j| {
+                    let t = line[j].number() - origin[j] - centre[j];
+                    if t.is_nan() { 0.0 } else { t }
+                },
+                centre.len(),
+            ),
+        }
+    }
+
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) {
+        let line = self.view.row(row);
+        if self.holes {
+            for (j, (sum, weights)) in sum.iter_mut().zip(weights).enumerate() {
+                let t = line[j].number() - self.origin[j];
+                if !t.is_nan() {
+                    *sum += weight * t;
+                    *weights += weight;
+                }
+            }
+            return;
+        }
+        weights[0] += weight;
+        if let Some(line) = line.as_slice() {
+            for ((sum, x), o) in sum.iter_mut().zip(line).zip(self.origin) {
+                *sum += weight * (x.number() - o);
+            }
+        } else {
+            for ((sum, x), o) in sum.iter_mut().zip(line).zip(self.origin) {
+                *sum += weight * (x.number() - o);
+            }
+        }
+    }
+
+    fn as_centre(&self, row: usize, out: &mut [f64]) {
+        let line = self.view.row(row);
+        for (j, out) in out.iter_mut().enumerate() {
+            let t = line[j].number() - self.origin[j];
+            *out = if t.is_nan() { 0.0 } else { t };
+        }
+    }
+}

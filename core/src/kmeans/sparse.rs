@@ -1,0 +1,110 @@
+//! Rows of a sparse matrix. Their origin is 0, where most of their cells are.
+
+use super::centres::Centres;
+use super::points::{Panel, Points};
+use super::tile::{Least, ROWS};
+use crate::source::Cell;
+use crate::sparse::rises;
+
+pub struct Sparse<'a, A> {
+    starts: &'a [i64],
+    indices: &'a [i32],
+    values: &'a [A],
+    columns: usize,
+    longest: usize,
+}
+
+impl<'a, A: Cell> Sparse<'a, A> {
+    /// None if the arrays do not fit together.
+    pub fn new(starts: &'a [i64], indices: &'a [i32], values: &'a [A], columns: usize) -> Option<Self> {
+        let inside = indices.iter().all(|&j| usize::try_from(j).is_ok_and(|j| j < columns));
+        let longest = starts.windows(2).map(|pair| (pair[1] - pair[0]).max(0) as usize).max().unwrap_or(0);
+        let fits = rises(starts, indices.len()) && indices.len() == values.len() && inside;
+        fits.then_some(Self { starts, indices, values, columns, longest })
+    }
+
+    #[inline(always)]
+    fn cells(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        let at = self.starts[row] as usize..self.starts[row + 1] as usize;
+        self.indices[at.clone()].iter().zip(&self.values[at]).map(|(&j, x)| (j as usize, x.number()))
+    }
+}
+
+impl<A: Cell> Points for Sparse<'_, A> {
+    type Number = f64;
+
+    fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn holes(&self) -> bool {
+        false
+    }
+
+    fn features(&self) -> usize {
+        self.longest
+    }
+
+    fn new_panel(&self) -> Panel<f64> {
+        Panel::empty()
+    }
+
+    #[inline(always)]
+    fn load(&self, rows: &[u32], panel: &mut Panel<f64>) {
+        let last = rows.len() - 1;
+        for r in 0..ROWS {
+            let row = rows[r.min(last)];
+            panel.rows[r] = row;
+            panel.norms[r] = self.cells(row as usize).map(|(_, x)| x * x).sum();
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, _row: usize) {}
+
+    #[inline(always)]
+    fn score(&self, panel: &Panel<f64>, centres: &Centres<f64>, group: usize, out: &mut Least<f64>) {
+        let places = centres.places(group);
+        let mut scores = vec![0.0; places.len()];
+        *out = Least::NONE;
+        for (r, &row) in panel.rows.iter().enumerate() {
+            scores.copy_from_slice(&centres.begin()[places.clone()]);
+            for (j, x) in self.cells(row as usize) {
+                for (score, weight) in scores.iter_mut().zip(&centres.of_column(j)[places.clone()]) {
+                    *score += x * weight;
+                }
+            }
+            for (p, &score) in scores.iter().enumerate() {
+                out.take(r, score, places.start + p);
+            }
+        }
+    }
+
+    fn distance(&self, row: usize, centre: &[f64], norm: f64) -> f64 {
+        let (mut square, mut elsewhere) = (0.0, norm);
+        for (j, x) in self.cells(row) {
+            let (t, c) = (x - centre[j], centre[j]);
+            square += t * t;
+            elsewhere -= c * c;
+        }
+        square + elsewhere.max(0.0)
+    }
+
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) {
+        weights[0] += weight;
+        for (j, x) in self.cells(row) {
+            sum[j] += weight * x;
+        }
+    }
+
+    fn as_centre(&self, row: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        for (j, x) in self.cells(row) {
+            out[j] += x;
+        }
+    }
+}

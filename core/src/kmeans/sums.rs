@@ -1,0 +1,84 @@
+//! Sums of the rows of each cluster, of which rows are added and taken away, with what rounding took from them.
+
+use super::points::Points;
+
+/// The sum of each cluster's rows less the origin, and their weights: one for each column if cells may be missing.
+#[derive(Clone)]
+pub struct Sums {
+    pub sum: Vec<f64>,
+    pub weight: Vec<f64>,
+    /// how many rows each cluster has: no rounding can hide that it has none
+    pub rows: Vec<i64>,
+    columns: usize,
+    weights: usize,
+}
+
+impl Sums {
+    pub fn zero(clusters: usize, columns: usize, holes: bool) -> Self {
+        let weights = if holes { columns } else { 1 };
+        let (sum, weight) = (vec![0.0; clusters * columns], vec![0.0; clusters * weights]);
+        Self { sum, weight, rows: vec![0; clusters], columns, weights }
+    }
+
+    /// Adds a row to a cluster; a negative weight takes it away.
+    #[inline]
+    pub fn add<P: Points>(&mut self, points: &P, row: usize, weight: f64, cluster: usize) {
+        let sum = &mut self.sum[cluster * self.columns..(cluster + 1) * self.columns];
+        let weights = &mut self.weight[cluster * self.weights..(cluster + 1) * self.weights];
+        if weight != 0.0 {
+            points.add(row, weight, sum, weights);
+            self.rows[cluster] += if weight > 0.0 { 1 } else { -1 };
+        }
+    }
+
+    /// The mean of each cluster's cells, or where there is none the coordinate that it had.
+    pub fn means(&self, before: &[f64]) -> Vec<f64> {
+        let weight = |i: usize| self.weight[if self.weights == 1 { i / self.columns } else { i }];
+        let known = |i: usize| self.rows[i / self.columns] > 0 && weight(i) > 0.0;
+        let mean = |(i, &sum): (usize, &f64)| if known(i) { sum / weight(i) } else { before[i] };
+        self.sum.iter().enumerate().map(mean).collect()
+    }
+}
+
+/// Sums to which others were added: rounding is kept aside, so that rows that come and go leave no trace.
+pub struct Total {
+    pub sums: Sums,
+    lost: Sums,
+}
+
+impl Total {
+    pub fn new(clusters: usize, columns: usize, holes: bool) -> Self {
+        let sums = Sums::zero(clusters, columns, holes);
+        Self { lost: sums.clone(), sums }
+    }
+
+    pub fn take(&mut self, part: &Sums) {
+        add_exactly(&mut self.sums.sum, &mut self.lost.sum, &part.sum);
+        add_exactly(&mut self.sums.weight, &mut self.lost.weight, &part.weight);
+        for (rows, more) in self.sums.rows.iter_mut().zip(&part.rows) {
+            *rows += more;
+        }
+    }
+
+    /// The sums with what rounding took.
+    pub fn restored(&self) -> Sums {
+        let mut whole = self.sums.clone();
+        for (x, lost) in whole.sum.iter_mut().zip(&self.lost.sum) {
+            *x += lost;
+        }
+        for (x, lost) in whole.weight.iter_mut().zip(&self.lost.weight) {
+            *x += lost;
+        }
+        whole
+    }
+}
+
+fn add_exactly(sums: &mut [f64], lost: &mut [f64], part: &[f64]) {
+    for ((sum, lost), &b) in sums.iter_mut().zip(lost).zip(part) {
+        let a = *sum;
+        let total = a + b;
+        let virtually = total - a;
+        *lost += (a - (total - virtually)) + (b - virtually); // Knuth's two-sum: exact
+        *sum = total;
+    }
+}

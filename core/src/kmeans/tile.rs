@@ -1,0 +1,140 @@
+//! Scores of a panel of rows and a group of centres, and which two are least, without a table of all scores.
+//!
+//! A panel holds its rows column by column, so that one instruction serves several rows. A tile of rows × centres
+//! lives in registers while the columns pass by: every number that is read is used several times.
+
+use super::real::Real;
+use super::vector::Vector;
+
+/// Centres that are scored together; groups are filled up to a multiple of it with centres infinitely far away.
+pub const TOGETHER: usize = 4;
+
+/// Rows of a panel.
+pub const ROWS: usize = 16;
+
+/// A number of each row of a panel.
+pub type Side<T> = [T; ROWS];
+
+/// Of each row of a panel: the least score of a group, the next, and the place of the least (as a number).
+#[derive(Clone, Copy)]
+pub struct Least<T> {
+    pub first: Side<T>,
+    pub second: Side<T>,
+    pub place: Side<T>,
+}
+
+impl<T: Real> Least<T> {
+    pub const NONE: Self = Self { first: [T::INFINITY; ROWS], second: [T::INFINITY; ROWS], place: [T::ZERO; ROWS] };
+
+    /// Takes in another group.
+    #[inline(always)]
+    pub fn merge(&mut self, other: &Self) {
+        for r in 0..ROWS {
+            let (first, there) = (self.first[r], other.first[r]);
+            self.second[r] = self.second[r].lesser(first.greater(there)).lesser(other.second[r]);
+            self.place[r] = if there < first { other.place[r] } else { self.place[r] };
+            self.first[r] = first.lesser(there);
+        }
+    }
+
+    /// Takes in one score of one row.
+    #[inline(always)]
+    pub fn take(&mut self, row: usize, score: T, place: usize) {
+        let first = self.first[row];
+        self.second[row] = self.second[row].lesser(first.greater(score));
+        if score < first {
+            (self.first[row], self.place[row]) = (score, T::of(place as f64));
+        }
+    }
+}
+
+/// A group of centres as they are multiplied with panels: their weights in runs of [`TOGETHER`], column by column,
+/// and what each score begins with.
+#[derive(Clone, Copy)]
+pub struct Packed<'a, T> {
+    pub weights: &'a [T],
+    pub begin: &'a [T],
+    /// the place of the first
+    pub place: usize,
+}
+
+/// # Safety
+/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for [`TOGETHER`] numbers of each.
+#[inline(always)]
+unsafe fn scores<V: Vector>(
+    columns: usize,
+    mut x: *const V::Number,
+    mut w: *const V::Number,
+    begin: &[V::Number],
+) -> [[V; 2]; TOGETHER] {
+    // Safe: the caller's promise.
+    unsafe {
+        let mut sums: [[V; 2]; TOGETHER] = std::array::from_fn(|c| [V::all(begin[c]); 2]);
+        for _ in 0..columns {
+            let (low, high) = (V::load(x), V::load(x.add(V::LANES)));
+            for (c, sums) in sums.iter_mut().enumerate() {
+                let weight = V::all(*w.add(c));
+                *sums = [low.fused(weight, sums[0]), high.fused(weight, sums[1])];
+            }
+            x = x.add(ROWS);
+            w = w.add(TOGETHER);
+        }
+        sums
+    }
+}
+
+/// # Safety
+/// The machine must have the instructions of `V`.
+#[inline(always)]
+unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, out: &mut Least<V::Number>) {
+    let columns = panel.len() / ROWS;
+    let centres = packed.begin.len();
+    assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(TOGETHER));
+    // Safe: the lengths are checked above, and whole vectors fit into ROWS.
+    unsafe {
+        for side in (0..ROWS).step_by(2 * V::LANES) {
+            let far = V::all(V::Number::INFINITY);
+            let (mut first, mut second, mut place) = ([far; 2], [far; 2], [V::all(V::Number::ZERO); 2]);
+            for done in (0..centres).step_by(TOGETHER) {
+                let weights = packed.weights.as_ptr().add(done * columns);
+                let begin = &packed.begin[done..done + TOGETHER];
+                let scores = scores::<V>(columns, panel.as_ptr().add(side), weights, begin);
+                for (c, scores) in scores.iter().enumerate() {
+                    let here = V::all(V::Number::of((packed.place + done + c) as f64));
+                    for (r, score) in scores.iter().enumerate() {
+                        second[r] = second[r].lesser(first[r].greater(*score));
+                        place[r] = score.where_less(first[r], here, place[r]);
+                        first[r] = first[r].lesser(*score);
+                    }
+                }
+            }
+            for r in 0..2 {
+                let at = side + r * V::LANES;
+                first[r].store(out.first.as_mut_ptr().add(at));
+                second[r].store(out.second.as_mut_ptr().add(at));
+                place[r].store(out.place.as_mut_ptr().add(at));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The machine must have AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn least_fast<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
+    // Safe: the caller's promise.
+    unsafe { least_of::<T::Fast>(panel, packed, out) }
+}
+
+/// The least scores of a panel (columns × rows) among a group of centres.
+#[inline(always)]
+pub fn least<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::has_avx2() {
+        // Safe: the line above asked the machine.
+        return unsafe { least_fast(panel, packed, out) };
+    }
+    // Safe: these need no special instructions.
+    unsafe { least_of::<T::Plain>(panel, packed, out) }
+}

@@ -1,0 +1,196 @@
+//! k-means as Python functions. Rows are a matrix of float32 or float64, or the three arrays of a sparse one.
+
+use crate::kmeans::lloyd::{Outcome, Settings, distances, nearest, run};
+use crate::kmeans::points::Dense;
+use crate::kmeans::sparse::Sparse;
+use crate::kmeans::starts::plus_plus;
+use crate::source::{BadCell, Domain, Matrix, Source};
+use crate::{bad_cell, check_sizes};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Starts of rows, columns, values, and how many columns there are.
+type SparseArrays<'py, T> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i32>, PyReadonlyArray1<'py, T>, usize);
+
+#[derive(FromPyObject)]
+enum Rows<'py> {
+    Single(PyReadonlyArray2<'py, f32>),
+    Double(PyReadonlyArray2<'py, f64>),
+    SparseSingle(SparseArrays<'py, f32>),
+    SparseDouble(SparseArrays<'py, f64>),
+}
+
+impl Rows<'_> {
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Single(x) => (x.shape()[0], x.shape()[1]),
+            Self::Double(x) => (x.shape()[0], x.shape()[1]),
+            Self::SparseSingle(x) => (x.0.len().saturating_sub(1), x.3),
+            Self::SparseDouble(x) => (x.0.len().saturating_sub(1), x.3),
+        }
+    }
+}
+
+fn sparse<'a, T: numpy::Element + crate::source::Cell>(arrays: &'a SparseArrays<T>) -> PyResult<Sparse<'a, T>> {
+    Sparse::new(arrays.0.as_slice()?, arrays.1.as_slice()?, arrays.2.as_slice()?, arrays.3)
+        .ok_or_else(|| PyValueError::new_err("the sparse matrix is broken: its index arrays do not fit together"))
+}
+
+/// Runs `$body` with `$points` bound to the rows, `$sparse` to whether they are sparse, the interpreter released.
+macro_rules! with_points {
+    ($py:expr, $x:expr, $origin:expr, $holes:expr, ($points:ident, $sparse:ident) => $body:expr) => {{
+        let (origin, holes): (&[f64], bool) = ($origin, $holes);
+        match $x {
+            // Scores in float32 need an origin that float32 holds exactly.
+            Rows::Single(x) if origin.iter().all(|&o| f64::from(o as f32) == o) => {
+                let ($points, $sparse) = (&Dense::<f32, f32>::new(x.as_array(), origin, holes), false);
+                $py.detach(|| $body)
+            }
+            Rows::Single(x) => {
+                let ($points, $sparse) = (&Dense::<f32, f64>::new(x.as_array(), origin, holes), false);
+                $py.detach(|| $body)
+            }
+            Rows::Double(x) => {
+                let ($points, $sparse) = (&Dense::<f64, f64>::new(x.as_array(), origin, holes), false);
+                $py.detach(|| $body)
+            }
+            Rows::SparseSingle(x) => {
+                let ($points, $sparse) = (&sparse(x)?, true);
+                $py.detach(|| $body)
+            }
+            Rows::SparseDouble(x) => {
+                let ($points, $sparse) = (&sparse(x)?, true);
+                $py.detach(|| $body)
+            }
+        }
+    }};
+}
+
+fn check(x: &Rows, origin: &[f64], centres: &[f64], weights: Option<&[f64]>) -> PyResult<()> {
+    let (rows, columns) = x.shape();
+    if u32::try_from(rows).is_err() || columns == 0 || centres.is_empty() {
+        return Err(PyValueError::new_err("expected fewer than 2^32 rows, a column and a centre at least"));
+    }
+    check_sizes(&[(origin.len(), columns), (centres.len() % columns, 0), (weights.map_or(rows, <[f64]>::len), rows)])
+}
+
+type Outcomes<'py> =
+    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f64>>, f64, usize, bool, Bound<'py, PyArray1<f64>>);
+
+/// Labels, centres less the origin, inertia, iterations, whether it settled, and the share of scores that each pass needed.
+#[pyfunction]
+fn kmeans_run<'py>(
+    py: Python<'py>,
+    x: Rows<'py>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    origin: PyReadonlyArray1<'py, f64>,
+    holes: bool,
+    start: PyReadonlyArray2<'py, f64>,
+    iterations: usize,
+    tolerance: f64,
+) -> PyResult<Outcomes<'py>> {
+    let (origin, start) = (origin.as_slice()?, start.as_slice()?.to_vec());
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    check(&x, origin, &start, weights)?;
+    let shape = [start.len() / origin.len(), origin.len()];
+    let settings = Settings { iterations, tolerance };
+    let outcome: Outcome =
+        with_points!(py, &x, origin, holes, (points, sparse) => run(points, weights, start, &settings, sparse));
+    Ok((
+        outcome.labels.into_pyarray(py),
+        outcome.centres.into_pyarray(py).reshape(shape)?,
+        outcome.inertia,
+        outcome.iterations,
+        outcome.converged,
+        outcome.shares.into_pyarray(py),
+    ))
+}
+
+/// The nearest centre (less the origin) of each row, and the inertia.
+#[pyfunction]
+fn kmeans_nearest<'py>(
+    py: Python<'py>,
+    x: Rows<'py>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    origin: PyReadonlyArray1<'py, f64>,
+    holes: bool,
+    centres: PyReadonlyArray2<'py, f64>,
+) -> PyResult<(Bound<'py, PyArray1<i32>>, f64)> {
+    let (origin, centres) = (origin.as_slice()?, centres.as_slice()?.to_vec());
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    check(&x, origin, &centres, weights)?;
+    let (labels, inertia) =
+        with_points!(py, &x, origin, holes, (points, sparse) => nearest(points, weights, centres, sparse));
+    Ok((labels.into_pyarray(py), inertia))
+}
+
+/// The squared distance of each row from each centre (less the origin) over the cells that are there.
+#[pyfunction]
+fn kmeans_distances<'py>(
+    py: Python<'py>,
+    x: Rows<'py>,
+    origin: PyReadonlyArray1<'py, f64>,
+    holes: bool,
+    centres: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (origin, centres) = (origin.as_slice()?, centres.as_slice()?);
+    check(&x, origin, centres, None)?;
+    let shape = [x.shape().0, centres.len() / origin.len()];
+    let squares = with_points!(py, &x, origin, holes, (points, _sparse) => distances(points, centres));
+    squares.into_pyarray(py).reshape(shape)
+}
+
+/// The numbers of rows to start from, by k-means++: one for each line of chances, which are random numbers from 0 to 1.
+#[pyfunction]
+fn kmeans_plus_plus<'py>(
+    py: Python<'py>,
+    x: Rows<'py>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    origin: PyReadonlyArray1<'py, f64>,
+    holes: bool,
+    chances: PyReadonlyArray2<'py, f64>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let (origin, trials) = (origin.as_slice()?, chances.shape()[1]);
+    let chances = chances.as_slice()?;
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    check(&x, origin, origin, weights)?;
+    if trials == 0 || chances.is_empty() || x.shape().0 == 0 {
+        return Err(PyValueError::new_err("expected a row and a chance at least"));
+    }
+    let rows = with_points!(py, &x, origin, holes, (points, _sparse) => plus_plus(points, weights, trials, chances));
+    Ok(rows.into_pyarray(py))
+}
+
+/// Whether cells are missing; an infinite one is refused.
+#[pyfunction]
+fn kmeans_holes<'py>(py: Python<'py>, x: Rows<'py>) -> PyResult<bool> {
+    let source = match &x {
+        Rows::Single(x) => Source { matrix: Matrix::F32(x.as_array()), columns: None, domain: Domain::Real },
+        Rows::Double(x) => Source { matrix: Matrix::F64(x.as_array()), columns: None, domain: Domain::Real },
+        _ => return Ok(false),
+    };
+    py.detach(|| holes(&source)).map_err(bad_cell)
+}
+
+fn holes(source: &Source) -> Result<bool, BadCell> {
+    const BLOCK: usize = 4096;
+    let (rows, width) = (source.rows(), source.width());
+    let block = (BLOCK * 8 / width.max(1)).max(1);
+    let parts = crate::threads::map(rows.div_ceil(block), rows * width, |piece| {
+        let rows = piece * block..((piece + 1) * block).min(rows);
+        let mut room = vec![0.0; rows.len() * width];
+        source.load_rows(rows, width, &mut room)
+    });
+    parts.into_iter().try_fold(false, |any, part| Ok(any | part?))
+}
+
+pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(kmeans_run, m)?)?;
+    m.add_function(wrap_pyfunction!(kmeans_nearest, m)?)?;
+    m.add_function(wrap_pyfunction!(kmeans_distances, m)?)?;
+    m.add_function(wrap_pyfunction!(kmeans_plus_plus, m)?)?;
+    m.add_function(wrap_pyfunction!(kmeans_holes, m)?)
+}

@@ -1,0 +1,325 @@
+"""Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.estimators.by_column import ByColumn
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.labelled import is_typed, together
+from likely.estimators.questions import random_generator
+from likely.estimators.tables import TableQuestions
+from likely.families import Gaussian
+from likely.hidden import Climb, Hidden
+from likely.mixtures import STARTS, climbs
+from likely.statistics import Array, Assignment
+from likely.table import read_weights
+from likely.telling import tell
+
+# Spherical, diagonal and full covariances, one for all components or one each.
+STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))
+
+
+class Start(NamedTuple):
+    """Where one start has ended."""
+
+    log_likelihood: float
+    iterations: int
+    converged: bool
+
+
+class Candidate(NamedTuple):
+    """A mixture that was tried, and how good it is: the less, the better."""
+
+    n_components: int
+    covariance: str
+    tied: bool
+    log_likelihood: float
+    free_parameters: int
+    bic: float
+    aic: float
+    icl: float
+
+
+class Selected(NamedTuple):
+    """All mixtures that were tried, the best first, and the best of them."""
+
+    table: list[Candidate]
+    best: "Mixture"
+
+
+class Mixture(ByColumn, TableQuestions):
+    """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
+
+    It is fitted by expectation maximisation: the share of each row that belongs to each component, then the components
+    of rows so shared, and so on. Columns of numbers follow a Gaussian of all of them, of categories and others each a
+    family of its own. Missing cells (NaN) are left out; under a full covariance what is expected there takes their
+    place, so the likelihood is that of the cells that are there.
+
+    Parameters
+    ----------
+    n_components
+        the number of components
+    covariance
+        of the columns of numbers: "full", "diagonal" or "spherical"
+    tied
+        True for one covariance of all components, False for one each
+    columns
+        the family of every column, as of ``NaiveBayes``; "auto": by its type
+    start
+        the first groups: "k-means++" (those that k-means finds in whitened rows), "assignment" (by chance), or the
+        number of the group of each row
+    n_starts
+        how often to begin; the result of the greatest likelihood is kept
+    tolerance
+        end when a step raises the log-likelihood by less than this for each row
+    max_iterations
+        how many steps each start takes at most
+    pseudo_rows
+        rows like all rows together that every component is imagined to have, so that none can shrink to a point
+    smoothing
+        pseudo-counts of categories and words
+    missing
+        text that stands for a missing cell of a table
+    together
+        columns of categories that are not taken as independent
+    random_state
+        a seed, or a NumPy generator
+
+    Attributes
+    ----------
+    classes_
+        the numbers of the components, from 0
+    priors_
+        their weights
+    joint_
+        the joint distribution of rows and components
+    log_likelihood_
+        of all rows that were learned from, in logarithms
+    n_iterations_, converged_
+        how many steps the best start took, and whether it ended by itself
+    log_likelihoods_
+        before every step of the best start
+    starts_
+        log-likelihood, iterations and whether it converged, of each start
+    n_features_in_, feature_names_in_
+        the number of columns, and their names if they have any
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likely import Mixture
+    >>> X = np.array([[0.0, 0.1], [0.3, 0.0], [0.1, 0.4], [5.0, 5.2], [5.4, np.nan], [5.1, 5.0]])
+    >>> model = Mixture(2, covariance="diagonal").fit(X)
+    >>> groups = model.predict(X)
+    >>> bool(groups[0] == groups[1] == groups[2] != groups[3] == groups[4] == groups[5])
+    True
+    >>> model.predict_proba([[5.2, 5.1]]).max().round(6)
+    1.0
+    """
+
+    _learns_labels = False
+    log_likelihood_: float
+    log_likelihoods_: list[float]
+    starts_: list[Start]
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        covariance: str = "full",
+        tied: bool = False,
+        columns: Any = "auto",
+        start: Any = "k-means++",
+        n_starts: int = 1,
+        tolerance: float = 1e-6,
+        max_iterations: int = 1000,
+        pseudo_rows: float = 1e-4,
+        smoothing: Any = 1.0,
+        missing: Any = (),
+        together: Any = (),
+        random_state: Any = 0,
+    ):
+        self.n_components = n_components
+        self.covariance = covariance
+        self.tied = tied
+        self.columns = columns
+        self.start = start
+        self.n_starts = n_starts
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.pseudo_rows = pseudo_rows
+        self.smoothing = smoothing
+        self.missing = missing
+        self.together = together
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of rows X, forgetting all that was found before.
+
+        Parameters
+        ----------
+        X
+            a matrix of numbers, in which NaN is a missing cell; or a table, as ``NaiveBayes`` takes it
+        y
+            not used
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        schema = None
+        if is_typed(X):
+            opened = self._opened(X)
+            schema = self._inferred(opened, None)
+            table = schema.table(together(opened))
+        else:
+            table = self._read_first(X)
+        rows = Hidden(table, None, read_weights(sample_weight, table.rows))
+        k, start = self._checked(rows)
+        every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
+        parts = self._parts(table, every)
+        best: Climb | None = None
+        starts = []
+        times = self.n_starts if isinstance(start, str) else 1
+        generator = random_generator(self.random_state)
+        for found in climbs(
+            rows, parts, k, start, times, generator, tolerance=float(self.tolerance), most=self.max_iterations
+        ):
+            starts.append(Start(found.log_likelihood, len(found.log_likelihoods) - 1, found.converged))
+            if best is None or found.log_likelihood > best.log_likelihood:
+                best = found
+        assert best is not None
+        self._tell_of(best, k)
+        knowledge = Knowledge(parts, best.statistics, table.columns, None)
+        self._keep(table, knowledge)
+        if schema is None:
+            self.__dict__.pop("schema_", None)
+            self.__dict__.pop("target_", None)
+        else:
+            self._keep_schema(schema, "group")
+        self.starts_, self.log_likelihoods_ = starts, best.log_likelihoods
+        self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
+        self.n_iterations_ = len(best.log_likelihoods) - 1
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
+        """Find the components of rows X, and return the likeliest of each row."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean of log p(x) over the rows."""
+        return float(np.average(self.log_density(X), weights=sample_weight))
+
+    def bic(self, X: Any) -> float:
+        """Return −2 log-likelihood + free parameters × log rows (Schwarz): the less, the better."""
+        told = self.log_density(X)
+        return float(-2 * told.sum() + self.joint_.free_parameters() * np.log(len(told)))
+
+    def aic(self, X: Any) -> float:
+        """Return −2 log-likelihood + 2 × free parameters (Akaike): the less, the better."""
+        return float(-2 * self.log_density(X).sum() + 2 * self.joint_.free_parameters())
+
+    def icl(self, X: Any) -> float:
+        """Return the BIC − 2 Σ log p(a row's likeliest component), which asks for components that lie apart."""
+        return self.bic(X) - 2 * float(self.predict_log_proba(X).max(axis=1).sum())
+
+    @classmethod
+    def select(
+        cls,
+        X: Any,
+        components: Iterable[int] = range(1, 10),
+        structures: Iterable[tuple[str, bool]] = STRUCTURES,
+        *,
+        by: str = "bic",
+        **parameters: Any,
+    ) -> Selected:
+        """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
+
+        Parameters
+        ----------
+        X
+            rows, as ``fit`` takes them
+        components
+            numbers of components
+        structures
+            pairs of ``covariance`` and ``tied``
+        by
+            "bic", "aic" or "icl"
+        parameters
+            all other parameters of the mixtures
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
+        >>> found = Mixture.select(X, range(1, 4), [("spherical", True), ("full", False)])
+        >>> found.best
+        Mixture(covariance='spherical', tied=True)
+        >>> [candidate.n_components for candidate in found.table[:2]]
+        [2, 3]
+        """
+        if by not in ("bic", "aic", "icl"):
+            raise ValueError(f"expected by='bic', 'aic' or 'icl', got {by!r}")
+        tried: list[tuple[Candidate, Mixture]] = []
+        for covariance, tied in structures:
+            for k in components:
+                model = cls(k, covariance=covariance, tied=tied, **parameters).fit(X)
+                told, number = model.log_likelihood_, model.joint_.free_parameters()
+                how_good = model.bic(X), model.aic(X), model.icl(X)
+                tried.append((Candidate(k, covariance, tied, told, number, *how_good), model))
+        if not tried:
+            raise ValueError("expected numbers of components and structures to choose from, got none")
+        tried.sort(key=lambda one: float(getattr(one[0], by)))
+        return Selected([candidate for candidate, _ in tried], tried[0][1])
+
+    @property
+    def means_(self) -> Array:
+        """The mean of every component and column of numbers; NaN in columns of categories."""
+        joint = self.joint_
+        found = np.full((len(joint.classes), joint.width), np.nan)
+        for part, density in zip(joint.parts, joint.densities, strict=True):
+            found[:, slice(None) if part.columns is None else part.columns] = density.means
+        return found
+
+    def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
+        if kind is not Gaussian:
+            return kind(pseudo_rows=self.pseudo_rows)
+        return Gaussian(self.covariance, self.tied, 0.0, None, self.pseudo_rows)
+
+    def _checked(self, rows: Hidden) -> tuple[int, Any]:
+        """Return the number of components and the start, or raise if they do not fit the rows."""
+        k, n = self.n_components, rows.table.rows
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"expected n_components as a whole number of 1 or more, got {k!r}")
+        counted = n if rows.weights is None else int((rows.weights > 0).sum())
+        if counted < k:
+            raise ValueError(f"expected as many rows as components or more, got {counted} rows for {k} components")
+        for name, least in (("n_starts", 1), ("max_iterations", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"expected {name} as a whole number of {least} or more, got {value!r}")
+        if not 0 <= self.tolerance < np.inf:
+            raise ValueError(f"expected tolerance of 0 or more, got {self.tolerance!r}")
+        if isinstance(self.start, str):
+            if self.start not in STARTS:
+                raise ValueError(f"expected start among {STARTS}, or a group for each row, got {self.start!r}")
+            return int(k), self.start
+        start = np.asarray(self.start)
+        if start.shape != (n,) or start.dtype.kind not in "iu" or not np.array_equal(np.unique(start), np.arange(k)):
+            raise ValueError(
+                f"expected start as the number of a group, from 0 to {k - 1} and each used, for each of the {n} rows, "
+                f"got an array of shape {start.shape} and type {start.dtype}"
+            )
+        return int(k), start
+
+    def _tell_of(self, found: Climb, k: int) -> None:
+        if found.removed:
+            tell(
+                f"{found.removed} of {k} components became empty and were taken out: ask for fewer, or begin elsewhere"
+            )
+        if not found.converged:
+            tell(
+                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
+                "raise max_iterations or tolerance"
+            )

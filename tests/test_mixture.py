@@ -1,0 +1,306 @@
+"""Mixtures: expectation maximisation beside a plain one, its laws, holes, starts, selection and answers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
+
+import likely
+from likely import Mixture
+from likely.families import Gamma, Gaussian, Poisson
+from likely.hidden import Hidden, climb
+from likely.joint import Joint, Part
+from likely.learn import collect
+from likely.statistics import Assignment
+from likely.table import read_table
+
+IRIS = load_iris(return_X_y=True)
+STRUCTURES = [(covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (False, True)]
+UPSTREAM = {
+    ("full", False): "full",
+    ("full", True): "tied",
+    ("diagonal", False): "diag",
+    ("spherical", False): "spherical",
+}
+
+
+def groups(n=300, d=3, k=3, apart=2.0, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(k, size=n)
+    X = rng.normal(scale=apart, size=(k, d))[codes] + rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) * 0.7
+    return X, codes.astype(np.int32)
+
+
+def plain(X, start, k, covariance, tied, steps, weights):
+    """Expectation maximisation, straight from the formulas: log-likelihoods, weights, means, covariances."""
+    d = X.shape[1]
+    shares, told = np.eye(k)[start], []
+    for _ in range(steps + 1):
+        r = shares * weights[:, None]
+        count = r.sum(axis=0)
+        mean = (r.T @ X) / count[:, None]
+        spread = []
+        for c in range(k):
+            t = X - mean[c]
+            spread.append((r[:, c, None] * t).T @ t)
+        if tied:
+            spread = [sum(spread) / count.sum()] * k
+        else:
+            spread = [s / m for s, m in zip(spread, count, strict=True)]
+        if covariance != "full":
+            spread = [np.diag(np.diag(s)) for s in spread]
+        if covariance == "spherical":
+            spread = [np.eye(d) * np.trace(s) / d for s in spread]
+        z = np.column_stack([multivariate_normal(mean[c], spread[c]).logpdf(X) for c in range(k)])
+        z += np.log(count / count.sum())
+        told.append(float(weights @ logsumexp(z, axis=1)))
+        shares = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+    return told, count / count.sum(), mean, np.array(spread)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("covariance", "tied"), STRUCTURES)
+def test_steps_are_those_of_the_formulas(covariance, tied, weighted):
+    X, codes = groups()
+    weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float) if weighted else np.ones(len(X))
+    start = np.roll(codes, 40)
+    told, shares, mean, spread = plain(X, start, 3, covariance, tied, 6, weights)
+    model = Mixture(3, covariance=covariance, tied=tied, start=start, pseudo_rows=0.0, tolerance=0.0, max_iterations=6)
+    with pytest.warns(UserWarning, match="settle within 6 steps"):
+        model.fit(X, sample_weight=weights if weighted else None)
+    assert model.log_likelihoods_ == pytest.approx(told, rel=1e-11)
+    assert model.priors_ == pytest.approx(shares, rel=1e-9)
+    assert model.means_ == pytest.approx(mean, rel=1e-8, abs=1e-9)
+    density = model.joint_.densities[0]
+    own = density.covariance if covariance == "full" else np.array([np.diag(v) for v in density.variance])
+    assert np.broadcast_to(own, spread.shape) == pytest.approx(spread, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize(("covariance", "tied"), UPSTREAM)
+def test_iris_ends_where_scikit_learn_ends(covariance, tied):
+    X, y = IRIS
+    ours = Mixture(3, covariance=covariance, tied=tied, start=y, pseudo_rows=0.0, tolerance=1e-12).fit(X)
+    theirs = GaussianMixture(3, covariance_type=UPSTREAM[covariance, tied], tol=1e-12, max_iter=2000, reg_covar=0.0)
+    _, theirs.weights_init, theirs.means_init, spread = plain(X, y, 3, covariance, tied, 0, np.ones(150))
+    precisions = np.linalg.inv(spread)
+    theirs.precisions_init = {
+        "full": precisions,
+        "tied": precisions[0],
+        "diag": np.einsum("cii->ci", precisions),
+        "spherical": precisions[:, 0, 0],
+    }[theirs.covariance_type]
+    theirs.fit(X)
+    assert ours.log_likelihood_ == pytest.approx(150 * theirs.score(X), abs=1e-5)
+    assert ours.joint_.free_parameters() == theirs._n_parameters()
+    assert ours.bic(X) == pytest.approx(theirs.bic(X), abs=1e-4)
+    assert ours.aic(X) == pytest.approx(theirs.aic(X), abs=1e-4)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.25])
+@pytest.mark.parametrize(("covariance", "tied"), STRUCTURES)
+def test_no_step_lowers_the_likelihood(covariance, tied, holes):
+    X, _ = groups(seed=3, apart=0.8)
+    X[np.random.default_rng(0).random(X.shape) < holes] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    model = Mixture(3, covariance=covariance, tied=tied, start="assignment", pseudo_rows=0.0, tolerance=1e-10).fit(X)
+    assert len(model.log_likelihoods_) > 3
+    assert np.diff(model.log_likelihoods_).min() > -1e-9 * abs(model.log_likelihood_)
+
+
+def test_no_step_lowers_the_likelihood_of_mixed_families():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=400)
+    X = np.column_stack([rng.poisson([2, 7], (400, 2))[np.arange(400), codes], rng.gamma(2 + codes, 1.0, 400)])
+    table, parts = read_table(X), (Part(Poisson(), [0]), Part(Gamma(), [1]))
+    start = collect(table, Assignment(np.arange(2), rng.integers(2, size=400).astype(np.int32)), parts)
+    found = climb(Hidden(table), start, parts, tolerance=1e-9, most=500)
+    assert found.converged
+    assert np.diff(found.log_likelihoods).min() > -1e-9 * abs(found.log_likelihood)
+    assert found.joint.free_parameters() == 1 + 2 * (1 + 2)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_holes_under_a_full_covariance_have_the_greatest_likelihood(tied):
+    X, _ = groups(n=120, d=3, k=2, seed=5)
+    X[np.random.default_rng(2).random(X.shape) < 0.3] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    model = Mixture(2, tied=tied, pseudo_rows=0.0, tolerance=1e-13, max_iterations=5000).fit(X)
+    density, shares = model.joint_.densities[0], model.priors_
+
+    def told(mean, factor):
+        spread = factor @ np.swapaxes(factor, 1, 2)
+        total = 0.0
+        for row in X:
+            there = ~np.isnan(row)
+            each = [
+                np.log(shares[c])
+                + multivariate_normal(mean[c][there], spread[c if len(spread) > 1 else 0][np.ix_(there, there)]).logpdf(
+                    row[there]
+                )
+                for c in range(2)
+            ]
+            total += logsumexp(each)
+        return total
+
+    best = told(density.mean, density.factor)
+    assert best == pytest.approx(model.log_likelihood_, rel=1e-10)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        step = rng.normal(size=density.mean.shape), np.tril(rng.normal(size=density.factor.shape))
+        up, down = (told(density.mean + h * step[0], density.factor + h * step[1]) for h in (1e-4, -1e-4))
+        assert up < best + 1e-9
+        assert down < best + 1e-9
+        assert abs(up - down) / 2e-4 < 0.05  # flat: the slope is next to nothing
+
+
+def test_a_weight_of_two_is_a_row_twice():
+    X, codes = groups(n=90)
+    weights = np.arange(90) % 3.0
+    twice, start = np.repeat(X, weights.astype(int), axis=0), np.repeat(codes, weights.astype(int))
+    options = {"tolerance": 1e-12, "max_iterations": 3000}
+    one = Mixture(3, start=codes, **options).fit(X, sample_weight=weights)
+    other = Mixture(3, start=start, **options).fit(twice)
+    assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
+    assert one.means_ == pytest.approx(other.means_, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "offset", "close"), [(np.float64, 1e7, 1e-6), (np.float32, 1e4, 1e-3)])
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_an_offset_costs_nothing(dtype, offset, close, covariance):
+    X, _ = groups(n=400, seed=2)
+    moved = (X + offset).astype(dtype)
+    centred = moved.astype(np.float64) - offset
+    one = Mixture(3, covariance=covariance).fit(moved)
+    other = Mixture(3, covariance=covariance).fit(centred)
+    assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=close)
+    assert one.means_ - offset == pytest.approx(other.means_, abs=close)
+    assert np.array_equal(one.predict(moved), other.predict(centred))
+
+
+def test_threads_do_not_change_bits():
+    X, _ = groups(n=30_000, d=5)
+    found = []
+    for threads in (1, 2, 5):
+        likely.set_threads(threads)
+        model = Mixture(3, max_iterations=5, tolerance=1e-3).fit(X)
+        found.append([model.log_likelihood_, *model.means_.ravel()])
+    likely.set_threads(None)
+    assert found[0] == found[1] == found[2]
+
+
+def test_no_component_shrinks_to_a_point():
+    X = np.vstack([np.random.default_rng(0).normal(size=(100, 2)), [[50.0, 50.0]]])
+    model = Mixture(2).fit(X)
+    assert np.isfinite(model.log_likelihood_)
+    assert np.linalg.eigvalsh(model.joint_.densities[0].covariance).min() > 1e-5
+    same = Mixture(2).fit(np.vstack([X, np.repeat([[50.0, 50.0]], 30, axis=0)]))
+    assert np.isfinite(same.log_likelihood_)
+
+
+def test_an_empty_component_is_taken_out_and_said_so():
+    X, codes = groups(n=60, k=2)
+    table, parts = read_table(X), (Part(Gaussian("full", pseudo_rows=1e-4), None),)
+    start = collect(table, Assignment(np.arange(3), codes), parts)  # the third has no row
+    found = climb(Hidden(table), start, parts, tolerance=1e-9, most=100)
+    assert found.removed == 1
+    assert found.joint.classes.tolist() == [0, 1]
+
+
+def test_known_classes_stay():
+    X, codes = groups(n=200, k=2, apart=3.0)
+    known = np.where(np.arange(200) < 20, codes, -1).astype(np.int32)
+    table, parts = read_table(X), (Part(Gaussian("full"), None),)
+    start = collect(table, Assignment(np.arange(2), known), parts)
+    found = climb(Hidden(table, known), start, parts, tolerance=1e-10, most=500)
+    assert np.diff(found.log_likelihoods).min() > -1e-9 * abs(found.log_likelihood)
+    every = Hidden(table, codes).expect(Joint.solve(start, parts, table.columns))
+    assert every.statistics.weights.sums["weight"].tolist() == np.bincount(codes).tolist()
+
+
+def test_tables_of_mixed_columns():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=500)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(codes * 4.0),
+            "weight": rng.normal(codes * 4.0),
+            "colour": np.array(["red", "green", "blue"])[np.where(rng.random(500) < 0.8, codes, 2)],
+            "kept": rng.random(500) < np.where(codes, 0.9, 0.2),
+        }
+    )
+    frame.loc[rng.random(500) < 0.1, "size"] = np.nan
+    frame.loc[rng.random(500) < 0.1, "colour"] = None
+    model = Mixture(2).fit(frame)
+    right = np.mean(model.predict(frame) == codes)
+    assert max(right, 1 - right) > 0.97
+    assert np.isfinite(model.log_density(frame)).all()
+    filled = model.impute(frame)
+    assert not filled.isna().any().any()
+    drawn, places = model.sample(50, random_state=0)
+    assert len(drawn["colour"]) == 50
+    assert set(places.tolist()) <= {0, 1}
+    assert "size" in str(model)
+    explained = model.explain(frame.head(2))
+    assert len(explained.classes) == 2 if hasattr(explained, "classes") else explained is not None
+
+
+def test_sparse_counts():
+    from scipy.sparse import csr_matrix
+
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=300)
+    X = rng.multinomial(30, [0.4, 0.3, 0.2, 0.1], 300) * (codes == 0)[:, None]
+    X += rng.multinomial(30, [0.1, 0.1, 0.2, 0.6], 300) * (codes == 1)[:, None]
+    model = Mixture(2, start="assignment", n_starts=3).fit(csr_matrix(X))
+    right = np.mean(model.predict(csr_matrix(X)) == codes)
+    assert max(right, 1 - right) > 0.99
+    assert len(model.starts_) == 3
+    assert model.log_likelihood_ == max(start.log_likelihood for start in model.starts_)
+
+
+def test_select_finds_the_structure():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2)) + np.repeat([[0, 0], [8, 0], [0, 8]], 200, axis=0)
+    found = Mixture.select(X, range(1, 6))
+    assert (found.best.n_components, found.best.covariance, found.best.tied) == (3, "spherical", True)
+    assert len(found.table) == 5 * 6
+    assert [one.bic for one in found.table] == sorted(one.bic for one in found.table)
+    assert found.table[0].icl >= found.table[0].bic
+    with pytest.raises(ValueError, match="expected by='bic'"):
+        Mixture.select(X, [1], by="dic")
+
+
+def test_a_file_gives_the_model_back(tmp_path):
+    X, _ = groups()
+    X[0, 0] = np.nan
+    model = Mixture(3).fit(X)
+    model.save(tmp_path / "groups.likely")
+    same = likely.load(tmp_path / "groups.likely")
+    assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
+    assert repr(same) == repr(model)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 0}, "expected n_components as a whole number of 1 or more, got 0"),
+        ({"n_components": 400}, "got 300 rows for 400 components"),
+        ({"n_starts": 0}, "expected n_starts"),
+        ({"tolerance": -1.0}, "expected tolerance of 0 or more"),
+        ({"start": "rows"}, "expected start among"),
+        ({"start": np.zeros(300, dtype=int)}, "each used"),
+        ({"covariance": "round"}, "expected covariance among"),
+    ],
+)
+def test_what_does_not_fit_is_said(parameters, message):
+    X, _ = groups()
+    with pytest.raises(ValueError, match=message):
+        Mixture(**{"n_components": 2, **parameters}).fit(X)
+
+
+def test_one_row_and_rows_that_are_all_alike():
+    assert Mixture(1).fit([[1.0, 2.0]]).predict([[0.0, 0.0]]).tolist() == [0]
+    assert np.isfinite(Mixture(1, covariance="diagonal").fit([[1.0, 2.0]] * 5).log_likelihood_)
