@@ -146,7 +146,9 @@ class Exponents:
 
 
 def _one_for_all(rows: Scored) -> float:
-    """Return the best exponent if all groups had the same, among guesses."""
+    """Return the best exponent if all groups had the same, among guesses; 1 if no row has evidence to tell by."""
+    if not rows.evidence.any():
+        return 1.0
     total = _weighed(rows.evidence, np.ones(rows.evidence.shape[2]))
     each = np.arange(len(rows.codes))
 

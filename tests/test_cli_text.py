@@ -46,7 +46,8 @@ def test_folders_and_lines(mail, tmp_path):
     assert len(found.stdout.splitlines()) == 3
     described = json.loads(likely("inspect", model, "--json").stdout)
     assert [(each["name"], each["kind"]) for each in described["columns"]] == [("text", "text")]
-    assert "free prize" in likely("explain", model, "-", given="text\nfree prize\n").stdout
+    for words, given in ((["-"], "a free prize\n"), ([lines], ""), (["-", "-f", "csv"], "text\na free prize\n")):
+        assert "a free prize" in likely("explain", model, *words, given=given).stdout
 
 
 def test_a_column_of_text(tmp_path):
@@ -109,3 +110,10 @@ def test_columns_together_by_name(tmp_path):
     found = likely("fit", table, "-t", "y", "--together", '"a,1",b', "-o", tmp_path / "m.likely")
     assert "2 categories together" in found.stdout
     assert "distinct and missing of 32 rows" in likely("inspect", table).stdout
+
+
+def test_a_model_without_a_target_is_merged(tmp_path):
+    model = tmp_path / "texts.likely"
+    TextClassifier(calibrate=False).fit(SPAM + HAM, ["spam"] * len(SPAM) + ["ham"] * len(HAM)).save(model)
+    told = likely("merge", model, model, "-o", tmp_path / "both.likely").stdout
+    assert told.startswith(f"TextClassifier: {2 * len(SPAM + HAM)} rows")

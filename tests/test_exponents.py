@@ -223,6 +223,8 @@ def test_rows_that_do_not_fit():
         with pytest.raises(ValueError, match="do not fit together"):
             native.exponent_slope(*broken, at)
     with pytest.raises(ValueError, match="do not fit together"):
+        native.exponent_slope(*rows._replace(evidence=rows.evidence[:, :, :0].copy()), (np.zeros(0), *at[1:]))
+    with pytest.raises(ValueError, match="do not fit together"):
         native.exponent_slope(*rows, (np.full(5, 0.1), 0.3, 0.9, np.zeros(3)))
 
 

@@ -531,3 +531,10 @@ def test_a_single_document_of_100_megabytes():
     assert model.predict(texts).tolist() == labels
     pairs = TextClassifier(calibrate=False, ngrams=2, unit="words").fit(texts, labels)
     assert len(pairs.joint_.densities[0].terms) == 1001 + 1000 + 1
+
+
+def test_texts_that_share_no_word_with_others_are_known_again():
+    """Out of fold such texts say nothing of how much words count: these count as they come, and not for nothing."""
+    texts = ["order shipped today"] * 900 + ["refund not received"] * 100
+    model = TextClassifier().fit(texts, ["fine"] * 900 + ["complaint"] * 100)
+    assert model.predict(["refund not received", "order shipped today"]).tolist() == ["complaint", "fine"]

@@ -54,7 +54,8 @@ pub struct Slope {
 impl Rows<'_> {
     pub fn fits(&self) -> bool {
         let n = self.codes.len();
-        self.evidence.len() == n * self.classes * self.groups
+        self.groups > 0
+            && self.evidence.len() == n * self.classes * self.groups
             && [self.lengths.len(), self.weights.len()] == [n, n]
             && self.log_shares.len() == n * self.classes
             && self.codes.iter().all(|&code| code >= 0 && (code as usize) < self.classes)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from likely.cli.models import Loaded
     from likely.reading import Rows
-    from likely.reading.formats import Format
 
 LINES = "txt"
 """The format in which every line is a text."""
@@ -37,20 +36,20 @@ def predict(
     check_place(output)
     out = output_format(output, to, None if form == LINES else form)
     loaded = Loaded.read(model, missing)
-    rows = _opened(loaded, data, form, out)
+    rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
     with progress(rows, "predicting"):
         written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, out)
 
 
-def _opened(loaded: "Loaded", data: str, form: str | None, out: "Format") -> "Rows":
-    """Open rows: to a model of one column of text, standard input and .txt files are lines of text."""
-    if form == LINES or (form is None and loaded.text and (data == STANDARD or data.endswith(f".{LINES}"))):
-        from likely.cli.texts import lines_of
+def _lines(loaded: "Loaded", data: str, form: str | None) -> "Rows | None":
+    """Open lines of text, as standard input and .txt files are to a model of one column of text; None of other rows."""
+    if form != LINES and not (form is None and loaded.text and (data == STANDARD or data.endswith(f".{LINES}"))):
+        return None
+    from likely.cli.texts import lines_of
 
-        if loaded.text is None:
-            raise ValueError("expected a model of one column of text for lines, got one of others: give a table")
-        return lines_of(data, loaded.text)
-    return opened_to_answer(data, form, out, loaded.missing)
+    if loaded.text is None:
+        raise ValueError("expected a model of one column of text for lines, got one of others: give a table")
+    return lines_of(data, loaded.text)
 
 
 def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iterator["pa.Table"]:
@@ -92,7 +91,7 @@ def explain(
     from likely.cli.models import Loaded
 
     loaded = Loaded.read(model, missing)
-    rows = opened([data], form, loaded.missing, typed=False)
+    rows = _lines(loaded, data, form) or opened([data], form, loaded.missing, typed=False)
     table = loaded.table(_some(rows, row), [number - 1 for number in row])
     found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
     shares = loaded.model.predict_proba(table)
