@@ -91,6 +91,8 @@ class Exponents:
                 moved = flat - np.linalg.solve(damped, gradient)
                 moved[place] = np.clip(moved[place], *_POWERS)
                 moved[place + 1] = max(moved[place + 1], 0.0)  # a class that is more frequent is not less likely
+                # What single words add is not turned around: texts that come again would be taken for others.
+                moved[len(self.groups) : place] = np.maximum(moved[len(self.groups) : place], 0.0)
                 then = now._at(moved)
                 slope = then._slope(rows)
                 if slope[0] <= loss or damping > 1e6:
