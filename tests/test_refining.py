@@ -229,7 +229,7 @@ def test_explanations_add_up(refine):
 
 @pytest.mark.parametrize("refine", REFINED)
 def test_saved_merged_and_forgotten(refine, tmp_path):
-    texts, y = made(400)
+    texts, y = made(1000)
     model = TextClassifier(refine=refine).fit(texts, y)
     expected = model.predict_proba(texts)
     model.save(tmp_path / "model.likely")
