@@ -50,6 +50,24 @@ fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: b
     }
 }
 
+/// Adds w x to the sums, and multiplies x with the root of w.
+#[inline(always)]
+fn weigh<const FUSED: bool>(line: &mut [f64], w: f64, sums: &mut [f64]) {
+    let root = w.sqrt();
+    for (x, sum) in line.iter_mut().zip(sums) {
+        *sum = fma::<FUSED>(w, *x, *sum);
+        *x *= root;
+    }
+}
+
+/// Writes x − o.
+#[inline(always)]
+fn centre<const FUSED: bool>(cells: &[f64], origin: &[f64], line: &mut [f64]) {
+    for ((t, x), o) in line.iter_mut().zip(cells).zip(origin) {
+        *t = x - o;
+    }
+}
+
 /// The sums of some rows of one class, padded.
 pub struct Part {
     pub weight: f64,
@@ -75,14 +93,21 @@ impl Part {
     /// Counts the line of a bucket that was filled last, and empties the bucket if it is full.
     pub fn take(&mut self, bucket: &mut Bucket, w: f64, stride: usize) {
         let at = bucket.rows * stride..(bucket.rows + 1) * stride;
-        let line = &bucket.t[at.clone()];
+        let numbers = bucket.t.len();
+        let line = &mut bucket.t[at.clone()];
         self.weight += w;
-        for (sum, x) in self.sum.iter_mut().zip(line) {
-            *sum += w * x;
-        }
-        if !bucket.wt.is_empty() {
-            for (to, from) in bucket.wt[at].iter_mut().zip(line) {
-                *to = w * from;
+        if bucket.weighted && self.quartic.is_empty() {
+            // The product of two such lines is weighed: there is no need for another that is.
+            dispatch!(weigh(line, w, &mut self.sum));
+        } else {
+            for (sum, x) in self.sum.iter_mut().zip(line.iter()) {
+                *sum += w * x;
+            }
+            if bucket.weighted {
+                bucket.wt.resize(numbers, 0.0);
+                for (to, from) in bucket.wt[at].iter_mut().zip(line) {
+                    *to = w * *from;
+                }
             }
         }
         bucket.rows += 1;
@@ -125,13 +150,15 @@ impl Part {
 /// Rows of one class, centred and waiting to be multiplied together.
 pub struct Bucket {
     rows: usize,
+    weighted: bool,
     t: Vec<f64>,
+    /// Each line times its weight, where products of four cells are wanted too.
     wt: Vec<f64>,
 }
 
 impl Bucket {
     pub fn new(numbers: usize, weighted: bool) -> Self {
-        Self { rows: 0, t: vec![0.0; numbers], wt: vec![0.0; if weighted { numbers } else { 0 }] }
+        Self { rows: 0, weighted, t: vec![0.0; numbers], wt: Vec::new() }
     }
 
     /// The line to fill next; what pads it stays 0.
@@ -169,10 +196,7 @@ fn collect_piece<B: Belonging>(
         belonging.each(row, &piece.classes, |class, w| {
             let index = class - piece.classes.start;
             let (bucket, part) = (&mut buckets[index], &mut parts[index]);
-            let about = cells.iter().zip(&origin[class * width..(class + 1) * width]);
-            for (t, (x, o)) in bucket.line(stride).iter_mut().zip(about) {
-                *t = x - o;
-            }
+            dispatch!(centre(&cells, &origin[class * width..(class + 1) * width], bucket.line(stride)));
             part.take(bucket, w, stride);
         });
     }
