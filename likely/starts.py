@@ -56,7 +56,8 @@ def read_points(table: Table) -> Points:
         return _read_sparse(table, cells)
     with readable_errors(table, "finite numbers"):
         origin, weight, total, square = (
-            part[0] for part in native.collect_moments(cells, None, "real", 1, _one_class(table.rows), None, True, "square")
+            part[0]
+            for part in native.collect_moments(cells, None, "real", 1, _one_class(table.rows), None, True, "square")
         )
     n = np.maximum(weight, 1.0)
     variances = np.maximum(square / n - (total / n) ** 2, 0.0)
@@ -66,8 +67,9 @@ def read_points(table: Table) -> Points:
 
 
 def _rounded(mean: Array, variances: Array) -> Array:
-    """Round means to a power of 2 near the standard deviation: whole numbers stay whole less such an origin, so rows that
-    are equally far from two centres are found to be.
+    """Round means to a power of 2 near the standard deviation.
+
+    Whole numbers stay whole less such an origin, so rows that are equally far from two centres are found to be.
     """
     _, exponents = np.frexp(np.sqrt(variances))
     steps = np.ldexp(1.0, exponents - 1)
@@ -112,7 +114,8 @@ def kmeans_plus_plus(
 ) -> Rows:
     """Draw k rows, each with a chance that grows with the squared distance from those before it.
 
-    ``greedy``: of 2 + log k such rows, each time the one that leaves the least distances (Arthur and Vassilvitskii, 2007).
+    ``greedy``: of 2 + log k such rows, each time the one that leaves the least distances (Arthur and Vassilvitskii,
+    2007).
 
     >>> from likely.table import read_table
     >>> points = read_points(read_table([[0.0], [0.0], [9.0]]))
@@ -120,9 +123,7 @@ def kmeans_plus_plus(
     [2]
     """
     trials = 2 + int(np.log(k)) if greedy else 1
-    return native.kmeans_plus_plus(
-        points.cells, weights, points.origin, points.holes, generator.random((k, trials))
-    )
+    return native.kmeans_plus_plus(points.cells, weights, points.origin, points.holes, generator.random((k, trials)))
 
 
 def random_rows(points: Points, k: int, generator: np.random.Generator, weights: Array | None = None) -> Rows:
@@ -147,7 +148,7 @@ def centres_of_rows(points: Points, rows: Rows) -> Array:
             cells = slice(starts[row], starts[row + 1])
             np.add.at(centres[i], indices[cells], values[cells])
         return centres
-    return np.nan_to_num(points.cells[rows].astype(np.float64) - points.origin)
+    return np.asarray(np.nan_to_num(points.cells[rows].astype(np.float64) - points.origin), dtype=np.float64)
 
 
 def centres_of_groups(points: Points, codes: NDArray[np.int32], k: int, weights: Array | None = None) -> Array:
@@ -166,8 +167,6 @@ def centres_of_groups(points: Points, codes: NDArray[np.int32], k: int, weights:
         np.add.at(sums, (codes[rows], indices), values * w[rows])
         n = np.bincount(codes, w, minlength=k)[:, None]
         return np.asarray(sums / np.where(n > 0, n, 1.0))
-    origin, weight, total, _ = native.collect_moments(
-        points.cells, None, "real", k, codes, weights, True, "square"
-    )
+    origin, weight, total, _ = native.collect_moments(points.cells, None, "real", k, codes, weights, True, "square")
     means = origin - points.origin + total / np.where(weight > 0, weight, 1.0)
     return np.ascontiguousarray(np.where(weight > 0, means, 0.0))
