@@ -123,7 +123,7 @@ class KMeans(Estimator):
         table = self._read_first(X)
         weights = read_weights(sample_weight, table.rows)
         k = self._check(table)
-        points = read_points(table)
+        points = read_points(table, exactly=self.tolerance > 0)
         generator = np.random.default_rng(self.random_state)
         times = self.n_starts if isinstance(self.start, str) else 1
         found = None
@@ -258,7 +258,7 @@ class KMeans(Estimator):
         start = np.asarray(self.start, dtype=np.float64)
         if start.shape != (k, table.columns.width) or np.isinf(start).any():
             raise ValueError(
-                f"expected finite centres of shape {(int(k), table.columns.width)} (clusters × columns) as start, got shape "
-                f"{start.shape}"
+                f"expected finite centres of shape {(int(k), table.columns.width)} (clusters × columns) as start, "
+                f"got shape {start.shape}"
             )
         return int(k)

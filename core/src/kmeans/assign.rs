@@ -73,8 +73,14 @@ impl State {
         self.lower[row * self.groups..(row + 1) * self.groups].fill(f32::NEG_INFINITY);
     }
 
-    /// Gives every row the nearest centre.
-    pub fn assign<P: Points>(&mut self, points: &P, weights: Option<&[f64]>, centres: &Centres<P::Number>) -> Done {
+    /// Gives every row the nearest centre. `follow`: whether the sums are wanted.
+    pub fn assign<P: Points>(
+        &mut self,
+        points: &P,
+        weights: Option<&[f64]>,
+        centres: &Centres<P::Number>,
+        follow: bool,
+    ) -> Done {
         let size = self.piece;
         let parts = self.labels.chunks_mut(size).zip(self.upper.chunks_mut(size));
         let parts = parts.zip(self.lower.chunks_mut(size * self.groups)).enumerate();
@@ -83,7 +89,7 @@ impl State {
             .collect();
         let steps = points.rows() * points.columns() * centres.number;
         let result: Result<(), std::convert::Infallible> = threads::for_each(&mut pieces, 1, steps, |_, piece| {
-            Worker::new(points, weights, centres).run(&mut piece[0]);
+            Worker::new(points, weights, centres, follow).run(&mut piece[0]);
             Ok(())
         });
         let Ok(()) = result;

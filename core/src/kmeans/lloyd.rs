@@ -40,7 +40,7 @@ pub fn run<P: Points>(
     let mut shares = vec![];
     let (mut iterations, mut converged, mut settled) = (0, false, false);
     while iterations < settings.iterations {
-        let done = state.assign(points, weights, &centres);
+        let done = state.assign(points, weights, &centres, !holes);
         shares.push(done.pairs as f64 / (points.rows() * centres.groups()).max(1) as f64);
         if done.moved == 0 {
             (converged, settled) = (true, true);
@@ -73,7 +73,7 @@ pub fn run<P: Points>(
     }
     if !settled {
         // Labels are those of the last centres, as anyone finds who asks for the nearest.
-        state.assign(points, weights, &centres);
+        state.assign(points, weights, &centres, false);
     }
     let inertia = inertia(points, weights, &state.labels, &centres);
     Outcome { labels: state.labels, centres: centres.values, inertia, iterations, converged, shares }

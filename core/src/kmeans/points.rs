@@ -271,6 +271,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         }
     }
 
+    #[inline(always)]
     fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) {
         let line = self.view.row(row);
         if self.holes {

@@ -25,6 +25,7 @@ pub struct Worker<'a, P: Points> {
     /// of each group and row of the panel
     lower: Vec<Side<f32>>,
     changes: Sums,
+    follow: bool,
     moved: usize,
     pairs: usize,
 }
@@ -38,7 +39,7 @@ unsafe fn work_fast<P: Points>(worker: &mut Worker<P>, piece: &mut Piece) {
 }
 
 impl<'a, P: Points> Worker<'a, P> {
-    pub fn new(points: &'a P, weights: Option<&'a [f64]>, centres: &'a Centres<P::Number>) -> Self {
+    pub fn new(points: &'a P, weights: Option<&'a [f64]>, centres: &'a Centres<P::Number>, follow: bool) -> Self {
         let groups = centres.groups();
         Self {
             points,
@@ -51,7 +52,8 @@ impl<'a, P: Points> Worker<'a, P> {
             scored: vec![false; groups],
             needed: vec![false; groups],
             lower: vec![[0.0; ROWS]; groups],
-            changes: Sums::zero(centres.number, points.columns(), points.holes()),
+            changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.holes()),
+            follow,
             moved: 0,
             pairs: 0,
         }
@@ -339,6 +341,9 @@ impl<'a, P: Points> Worker<'a, P> {
             return;
         }
         self.moved += 1;
+        if !self.follow {
+            return;
+        }
         let number = piece.first + row;
         let weight = self.weights.map_or(1.0, |weights| weights[number]);
         if before != NONE {
