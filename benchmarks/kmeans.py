@@ -2,9 +2,9 @@
 
     python benchmarks/kmeans.py [SHAPE ...]
 
-SHAPE is the number of a line below, counted from 0. Rows lie around centres ("clustered") or are one Gaussian. Peers that
-are not installed are left out. Every round runs each in turn; shown are medians, the ratio to the fastest peer, and how
-much more inertia the best peer has (less is negative).
+SHAPE is the number of a line below, counted from 0. Rows lie around centres ("clustered") or are one Gaussian. Peers
+that are not installed are left out. Every round runs each in turn; shown are medians, the ratio to the fastest peer,
+and how much more inertia the best peer has (less is negative).
 """
 
 import sys
@@ -19,7 +19,7 @@ from compare import timed
 from likely import KMeans
 
 SHAPES = [(200_000, 50, 10), (200_000, 50, 100), (1_000_000, 8, 100), (100_000, 128, 1000), (60_000, 784, 10)]
-ITERATIONS, ROUNDS, PATIENCE = 20, 5, 20.0
+ITERATIONS, ROUNDS, PATIENCE = 20, 3, 6.0
 
 
 def made(n: int, d: int, k: int, clustered: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -53,7 +53,9 @@ def contestants(X: np.ndarray, start: np.ndarray) -> dict[str, Callable[[], floa
             settings = {"max_points_per_centroid": 10**9, "min_points_per_centroid": 1}
             job = faiss.Kmeans(d, k, niter=ITERATIONS, **settings)
             job.train(X, init_centroids=start)
-            return float(job.index.search(X, 1)[0].sum(dtype=np.float64))  # labels of the last centres, as all others give
+            return float(
+                job.index.search(X, 1)[0].sum(dtype=np.float64)
+            )  # labels of the last centres, as all others give
 
         jobs["faiss"] = with_faiss
     if find_spec("sklearnex"):

@@ -1,10 +1,10 @@
 """k-means: to each row the nearest centre, to each centre the mean of its rows, until nothing changes.
 
-It is the iteration of :mod:`likely.learn`'s one pass in which the classes are hidden and every row belongs to one of them
-wholly. It ends where it began to lead, so it begins several times, and the least inertia is kept.
+It is the iteration of :mod:`likely.learn`'s one pass in which the classes are hidden and every row belongs to one of
+them wholly. It ends where it began to lead, so it begins several times, and the least inertia is kept.
 
-Labels are those of the centre that is nearest in float64, the first of several that are equally near. The core looks only
-where bounds leave a doubt, and those allow for rounding: so the labels are those of looking everywhere.
+Labels are those of the centre that is nearest in float64, the first of several that are equally near. The core looks
+only where bounds leave a doubt, and those allow for rounding: so the labels are those of looking everywhere.
 """
 
 from collections.abc import Iterator
@@ -106,7 +106,9 @@ def restarts(
         yield iterate(points, first_centres(points, k, start, generator, weights), weights, iterations, tolerance)
 
 
-def collect(points: Points, centres: Array, weights: Array | None = None) -> tuple[Statistics, NDArray[np.int32], float]:
+def collect(
+    points: Points, centres: Array, weights: Array | None = None
+) -> tuple[Statistics, NDArray[np.int32], float]:
     """Give every row of a batch its nearest centre: the sums of each cluster, the labels, and the inertia.
 
     Sums of batches add up to those of all rows, wherever the batches are.

@@ -15,6 +15,9 @@ from likely.table import SparseRows, Table
 
 Rows = NDArray[np.int64]
 
+# Rows, about, of which the origin is the mean.
+_SAMPLE = 4096
+
 
 class Points(NamedTuple):
     """Rows as points: what the core reads, and the origin that it takes from them first.
@@ -43,8 +46,8 @@ class Points(NamedTuple):
     known: NDArray[np.bool_]
 
 
-def read_points(table: Table) -> Points:
-    """Read a table as points.
+def read_points(table: Table, exactly: bool = False) -> Points:
+    """Read a table as points; ``exactly``: the variance is that of all rows, and not only of some.
 
     >>> from likely.table import read_table
     >>> points = read_points(read_table([[1.0, 5.0], [3.0, float("nan")]]))
@@ -55,19 +58,24 @@ def read_points(table: Table) -> Points:
     if isinstance(cells, tuple):
         return _read_sparse(table, cells)
     with readable_errors(table, "finite numbers"):
+        holes = native.kmeans_holes(cells)
+        # Without holes some rows tell well enough where the middle is.
+        step = 1 if holes or exactly else max(1, table.rows // _SAMPLE)
+        some = cells[::step]
         origin, weight, total, square = (
-            part[0] for part in native.collect_moments(cells, None, "real", 1, _one_class(table.rows), None, True, "square")
+            part[0]
+            for part in native.collect_moments(some, None, "real", 1, _one_class(len(some)), None, True, "square")
         )
     n = np.maximum(weight, 1.0)
     variances = np.maximum(square / n - (total / n) ** 2, 0.0)
     centre = _rounded(origin + total / n, variances).astype(cells.dtype).astype(np.float64)
-    variance = float(np.mean(variances))
-    return Points(cells, centre, bool((weight < table.rows).any()), table.rows, variance, weight > 0)
+    return Points(cells, centre, holes, table.rows, float(np.mean(variances)), weight > 0)
 
 
 def _rounded(mean: Array, variances: Array) -> Array:
-    """Round means to a power of 2 near the standard deviation: whole numbers stay whole less such an origin, so rows that
-    are equally far from two centres are found to be.
+    """Round means to a power of 2 near the standard deviation.
+
+    Whole numbers stay whole less such an origin, so rows that are equally far from two centres are found to be.
     """
     _, exponents = np.frexp(np.sqrt(variances))
     steps = np.ldexp(1.0, exponents - 1)
@@ -112,7 +120,8 @@ def kmeans_plus_plus(
 ) -> Rows:
     """Draw k rows, each with a chance that grows with the squared distance from those before it.
 
-    ``greedy``: of 2 + log k such rows, each time the one that leaves the least distances (Arthur and Vassilvitskii, 2007).
+    ``greedy``: of 2 + log k such rows, each time the one that leaves the least distances (Arthur and Vassilvitskii,
+    2007).
 
     >>> from likely.table import read_table
     >>> points = read_points(read_table([[0.0], [0.0], [9.0]]))
@@ -120,9 +129,7 @@ def kmeans_plus_plus(
     [2]
     """
     trials = 2 + int(np.log(k)) if greedy else 1
-    return native.kmeans_plus_plus(
-        points.cells, weights, points.origin, points.holes, generator.random((k, trials))
-    )
+    return native.kmeans_plus_plus(points.cells, weights, points.origin, points.holes, generator.random((k, trials)))
 
 
 def random_rows(points: Points, k: int, generator: np.random.Generator, weights: Array | None = None) -> Rows:
@@ -147,7 +154,7 @@ def centres_of_rows(points: Points, rows: Rows) -> Array:
             cells = slice(starts[row], starts[row + 1])
             np.add.at(centres[i], indices[cells], values[cells])
         return centres
-    return np.nan_to_num(points.cells[rows].astype(np.float64) - points.origin)
+    return np.asarray(np.nan_to_num(points.cells[rows].astype(np.float64) - points.origin), dtype=np.float64)
 
 
 def centres_of_groups(points: Points, codes: NDArray[np.int32], k: int, weights: Array | None = None) -> Array:
@@ -166,8 +173,6 @@ def centres_of_groups(points: Points, codes: NDArray[np.int32], k: int, weights:
         np.add.at(sums, (codes[rows], indices), values * w[rows])
         n = np.bincount(codes, w, minlength=k)[:, None]
         return np.asarray(sums / np.where(n > 0, n, 1.0))
-    origin, weight, total, _ = native.collect_moments(
-        points.cells, None, "real", k, codes, weights, True, "square"
-    )
+    origin, weight, total, _ = native.collect_moments(points.cells, None, "real", k, codes, weights, True, "square")
     means = origin - points.origin + total / np.where(weight > 0, weight, 1.0)
     return np.ascontiguousarray(np.where(weight > 0, means, 0.0))

@@ -1,6 +1,7 @@
 """k-means beside a plain one in NumPy that looks everywhere, and its laws."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.datasets import load_iris
 import likely
 from likely import KMeans
 from likely.clustering import collect, iterate, means
-from likely.starts import read_points
+from likely.starts import centres_of_groups, read_points
 from likely.table import read_table
 
 
@@ -188,8 +189,6 @@ def test_worked_example():
     np.testing.assert_array_equal(first.labels_, labels)
     np.testing.assert_allclose(first.cluster_centers_, centres)
     points = read_points(read_table(X))
-    from likely.starts import centres_of_groups
-
     centroids = centres_of_groups(points, np.array([0, 0, 1, 1], dtype=np.int32), 2) + points.origin
     assert centroids.tolist() == [[5.0, 6.0], [3.5, 4.5]]
 
@@ -213,7 +212,7 @@ def test_inertia_never_rises(holes):
     X, start = rows(11, 500, 5, 12, spread=1.0)
     X[np.random.default_rng(1).random(X.shape) < holes] = np.nan
     course = [KMeans(12, start=start, max_iterations=i).fit(X).inertia_ for i in range(1, 15)]
-    assert all(b <= a * (1 + 1e-12) for a, b in zip(course, course[1:], strict=False))
+    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(course))
 
 
 def test_a_weight_of_two_is_a_row_twice():

@@ -2,10 +2,12 @@
 
 use crate::kmeans::lloyd::{Outcome, Settings, distances, nearest, run};
 use crate::kmeans::points::Dense;
+use crate::kmeans::real::Real;
 use crate::kmeans::sparse::Sparse;
 use crate::kmeans::starts::plus_plus;
-use crate::source::{BadCell, Domain, Matrix, Source};
+use crate::source::{Domain, Matrix, Source};
 use crate::{bad_cell, check_sizes};
+use ndarray::ArrayView2;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
@@ -167,24 +169,44 @@ fn kmeans_plus_plus<'py>(
 /// Whether cells are missing; an infinite one is refused.
 #[pyfunction]
 fn kmeans_holes<'py>(py: Python<'py>, x: Rows<'py>) -> PyResult<bool> {
-    let source = match &x {
-        Rows::Single(x) => Source { matrix: Matrix::F32(x.as_array()), columns: None, domain: Domain::Real },
-        Rows::Double(x) => Source { matrix: Matrix::F64(x.as_array()), columns: None, domain: Domain::Real },
+    let matrix = match &x {
+        Rows::Single(x) => Matrix::F32(x.as_array()),
+        Rows::Double(x) => Matrix::F64(x.as_array()),
         _ => return Ok(false),
     };
-    py.detach(|| holes(&source)).map_err(bad_cell)
+    let source = Source { matrix, columns: None, domain: Domain::Real };
+    py.detach(|| {
+        let whole = match &source.matrix {
+            Matrix::F32(view) => all_finite(view, |x| x * 0.0),
+            Matrix::F64(view) => all_finite(view, |x| x * 0.0),
+            _ => true,
+        };
+        if whole { Ok(false) } else { source.first_infinite().map_or(Ok(true), Err) }
+    })
+    .map_err(bad_cell)
 }
 
-fn holes(source: &Source) -> Result<bool, BadCell> {
-    const BLOCK: usize = 4096;
-    let (rows, width) = (source.rows(), source.width());
-    let block = (BLOCK * 8 / width.max(1)).max(1);
+/// Whether every cell is a finite number; `nothing` makes 0 of those and NaN of others.
+fn all_finite<T: Real>(view: &ArrayView2<T>, nothing: impl Fn(T) -> T + Sync + Send) -> bool {
+    const BLOCK: usize = 1 << 15;
+    let (rows, width) = view.dim();
+    let block = (BLOCK / width.max(1)).max(1);
     let parts = crate::threads::map(rows.div_ceil(block), rows * width, |piece| {
-        let rows = piece * block..((piece + 1) * block).min(rows);
-        let mut room = vec![0.0; rows.len() * width];
-        source.load_rows(rows, width, &mut room)
+        let part = view.slice(ndarray::s![piece * block..((piece + 1) * block).min(rows), ..]);
+        if let Some(cells) = part.as_slice_memory_order() {
+            let (lines, rest) = cells.as_chunks::<32>();
+            let mut sums = [T::ZERO; 32];
+            for line in lines {
+                for (sum, &x) in sums.iter_mut().zip(line) {
+                    *sum = *sum + nothing(x);
+                }
+            }
+            sums.iter().chain(rest).fold(T::ZERO, |sum, &x| sum + nothing(x)) == T::ZERO
+        } else {
+            part.iter().fold(T::ZERO, |sum, &x| sum + nothing(x)) == T::ZERO
+        }
     });
-    parts.into_iter().try_fold(false, |any, part| Ok(any | part?))
+    parts.into_iter().all(|whole| whole)
 }
 
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {

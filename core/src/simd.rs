@@ -38,12 +38,12 @@ pub fn prefetch<T>(place: &T) {
 
 /// Asks for a place in memory that will be read a little later: it is brought near, but not into the first cache.
 #[inline(always)]
-pub fn prefetch_later<T>(place: &T) {
+pub fn prefetch_later<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // Safe: a hint about an address that is borrowed, and every x86-64 machine has SSE.
+    // Safe: a hint, which may name any address, and every x86-64 machine has SSE.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(place).cast());
+        _mm_prefetch::<_MM_HINT_T1>(place.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;

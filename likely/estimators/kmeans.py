@@ -26,14 +26,14 @@ class Start(NamedTuple):
 class KMeans(Estimator):
     """Find groups of rows: each row belongs to the nearest centre, each centre is the mean of its rows.
 
-    Labels are exact: those of the centre at the least squared distance in float64, the first of several at the same. The
-    labels of ``fit`` are those that ``predict`` gives, whatever the offset of the data, and all results have the same bits for
-    any number of threads.
+    Labels are exact: those of the centre at the least squared distance in float64, the first of several at the same.
+    The labels of ``fit`` are those that ``predict`` gives, whatever the offset of the data, and all results have the
+    same bits for any number of threads.
 
-    Cells may be missing (NaN). The distance of a row from a centre is taken over the cells that are there; each coordinate of
-    a centre is the mean of its rows' cells that are there. Inertia is the sum of the squares of these cells, which no step can
-    raise. Distances of ``transform`` are those of complete rows: the squares are multiplied by columns / cells that are there.
-    A row without any cell belongs to the first cluster.
+    Cells may be missing (NaN). The distance of a row from a centre is taken over the cells that are there; each
+    coordinate of a centre is the mean of its rows' cells that are there. Inertia is the sum of the squares of these
+    cells, which no step can raise. Distances of ``transform`` are those of complete rows: the squares are multiplied
+    by columns / cells that are there. A row without any cell belongs to the first cluster.
 
     A cluster that loses all its rows gets the row that lies farthest from its centre.
 
@@ -42,15 +42,16 @@ class KMeans(Estimator):
     n_clusters
         the number of clusters
     start
-        the first centres: "k-means++" (rows that lie far apart by chance), "greedy k-means++" (the best of several such rows
-        each time), "rows" (any), "assignment" (the means of rows that were put into clusters by chance), or an array of centres
+        the first centres: "k-means++" (rows that lie far apart by chance), "greedy k-means++" (the best of several
+        such rows each time), "rows" (any), "assignment" (the means of rows that were put into clusters by chance), or
+        an array of centres
     n_starts
         how often to begin; the result of the least inertia is kept. Given centres are begun with once.
     max_iterations
         how often the centres of each start move at most
     tolerance
-        end when the squares of the centres' movements add up to no more than this share of the columns' mean variance; by
-        default when no row changes its cluster
+        end when the squares of the centres' movements add up to no more than this share of the columns' mean
+        variance; by default when no row changes its cluster
     random_state
         a seed, or a NumPy generator
 
@@ -122,7 +123,7 @@ class KMeans(Estimator):
         table = self._read_first(X)
         weights = read_weights(sample_weight, table.rows)
         k = self._check(table)
-        points = read_points(table)
+        points = read_points(table, exactly=self.tolerance > 0)
         generator = np.random.default_rng(self.random_state)
         times = self.n_starts if isinstance(self.start, str) else 1
         found = None
@@ -144,7 +145,7 @@ class KMeans(Estimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more batch of rows: each is added to its nearest centre, which becomes the mean of all that it got.
+        """Learn from one more batch of rows: each centre becomes the mean of all rows that it was ever nearest to.
 
         The first batch is clustered as by ``fit``. ``labels_`` and ``inertia_`` are those of the last batch.
         """
@@ -213,7 +214,7 @@ class KMeans(Estimator):
 
     @property
     def _known_columns(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.cluster_centers_).all(axis=0)
+        return np.asarray(~np.isnan(self.cluster_centers_).all(axis=0))
 
     def _keep_centres(self, centres: Array, known: NDArray[np.bool_]) -> None:
         self._centres = np.ascontiguousarray(centres)
@@ -250,12 +251,14 @@ class KMeans(Estimator):
             )
         if isinstance(self.start, str):
             if self.start not in STARTS:
-                raise ValueError(f"expected start to be one of {', '.join(map(repr, STARTS))} or centres, got {self.start!r}")
+                raise ValueError(
+                    f"expected start to be one of {', '.join(map(repr, STARTS))} or centres, got {self.start!r}"
+                )
             return int(k)
         start = np.asarray(self.start, dtype=np.float64)
         if start.shape != (k, table.columns.width) or np.isinf(start).any():
             raise ValueError(
-                f"expected finite centres of shape {(int(k), table.columns.width)} (clusters × columns) as start, got shape "
-                f"{start.shape}"
+                f"expected finite centres of shape {(int(k), table.columns.width)} (clusters × columns) as start, "
+                f"got shape {start.shape}"
             )
         return int(k)

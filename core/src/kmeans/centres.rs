@@ -9,7 +9,9 @@ use crate::threads;
 const NOBODY: u32 = u32::MAX;
 
 /// Centres of a group, about. Larger groups need less memory for bounds and are passed over less often.
-const GROUP: usize = 20;
+const GROUP: usize = 32;
+/// Up to so many products for a row, to score all centres takes less time than to find out which ones need not be.
+const CHEAP: usize = 8000;
 /// Groups at most: for every row there is a bound on each.
 const MOST_GROUPS: usize = 32;
 
@@ -58,7 +60,8 @@ impl<T: Real> Centres<T> {
     /// `transposed`: weights are kept place by place for each column, for sparse rows.
     pub fn new(values: Vec<f64>, columns: usize, holes: bool, transposed: bool) -> Self {
         let number = values.len() / columns;
-        let groups = if number <= GROUP * 3 / 2 { 1 } else { number.div_ceil(GROUP).min(MOST_GROUPS) };
+        let groups =
+            if number <= GROUP || number * columns <= CHEAP { 1 } else { number.div_ceil(GROUP).min(MOST_GROUPS) };
         let mut centres = Self {
             number,
             columns,
@@ -149,11 +152,10 @@ impl<T: Real> Centres<T> {
                         *sum += x;
                     }
                 }
-                for g in 0..groups {
-                    if sizes[g] > 0.0 {
-                        for j in g * columns..(g + 1) * columns {
-                            middle[j] = sums[j] / sizes[g];
-                        }
+                let lines = middle.chunks_exact_mut(columns).zip(sums.chunks_exact(columns));
+                for ((middle, sums), &size) in lines.zip(&sizes).filter(|(_, size)| **size > 0.0) {
+                    for (middle, sum) in middle.iter_mut().zip(sums) {
+                        *middle = sum / size;
                     }
                 }
             }

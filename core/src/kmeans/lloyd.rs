@@ -40,7 +40,7 @@ pub fn run<P: Points>(
     let mut shares = vec![];
     let (mut iterations, mut converged, mut settled) = (0, false, false);
     while iterations < settings.iterations {
-        let done = state.assign(points, weights, &centres);
+        let done = state.assign(points, weights, &centres, !holes);
         shares.push(done.pairs as f64 / (points.rows() * centres.groups()).max(1) as f64);
         if done.moved == 0 {
             (converged, settled) = (true, true);
@@ -51,7 +51,9 @@ pub fn run<P: Points>(
             total = Total::new(number, columns, holes);
             total.take(&collect(points, weights, &state.labels, number));
         } else {
-            done.changes.iter().for_each(|part| total.take(part));
+            for part in &done.changes {
+                total.take(part);
+            }
         }
         repair(points, weights, &mut state, &mut total, &centres);
         let means = total.restored().means(&centres.values);
@@ -71,7 +73,7 @@ pub fn run<P: Points>(
     }
     if !settled {
         // Labels are those of the last centres, as anyone finds who asks for the nearest.
-        state.assign(points, weights, &centres);
+        state.assign(points, weights, &centres, false);
     }
     let inertia = inertia(points, weights, &state.labels, &centres);
     Outcome { labels: state.labels, centres: centres.values, inertia, iterations, converged, shares }
@@ -98,7 +100,9 @@ pub fn collect<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], c
         sums
     });
     let mut total = Total::new(clusters, columns, points.holes());
-    parts.iter().for_each(|part| total.take(part));
+    for part in &parts {
+        total.take(part);
+    }
     total.restored()
 }
 
@@ -177,4 +181,59 @@ pub fn distances<P: Points>(points: &P, centres: &[f64]) -> Vec<f64> {
     });
     let Ok(()) = result;
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kmeans::real::Real;
+    use crate::source::Cell;
+    use ndarray::Array2;
+
+    /// Numbers that look random.
+    fn noise(n: usize) -> impl Iterator<Item = f64> {
+        let mut state = 1u64;
+        (0..n).map(move |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f64 / f64::from(1 << 24)
+        })
+    }
+
+    fn brute<A: Cell>(x: &Array2<A>, centres: &[f64]) -> Vec<i32> {
+        let apart = |row: usize, centre: &[f64]| -> f64 {
+            centre.iter().enumerate().map(|(j, c)| (x[[row, j]].number() - c).powi(2)).sum()
+        };
+        let nearest = |row: usize| {
+            let all = centres.chunks_exact(x.ncols()).map(|centre| apart(row, centre)).enumerate();
+            all.fold((0, f64::INFINITY), |best, now| if now.1 < best.1 { now } else { best }).0
+        };
+        (0..x.nrows()).map(|row| nearest(row) as i32).collect()
+    }
+
+    fn check<A: Cell, T: Real>(make: impl Fn(f64) -> A, (rows, columns, clusters): (usize, usize, usize)) {
+        let cells = noise(rows * columns).map(make).collect();
+        let x = Array2::from_shape_vec((rows, columns), cells).unwrap();
+        let origin = vec![0.5; columns];
+        let start: Vec<f64> =
+            (0..clusters).flat_map(|c| (0..columns).map(move |j| (c, j))).map(|at| x[at].number() - 0.5).collect();
+        for order in 0..2 {
+            let turned = x.t().as_standard_layout().to_owned();
+            let view = if order == 0 { x.view() } else { turned.t() };
+            let points = Dense::<A, T>::new(view, &origin, false);
+            for iterations in [1, 4, 30] {
+                let found = run(&points, None, start.clone(), &Settings { iterations, tolerance: 0.0 }, false);
+                let centres: Vec<f64> = found.centres.iter().map(|c| c + 0.5).collect();
+                assert_eq!(found.labels, brute(&x, &centres));
+            }
+        }
+    }
+
+    #[test]
+    fn labels_are_those_of_looking_everywhere() {
+        for shape in [(300, 3, 5), (500, 70, 130), (40, 9, 40), (1, 1, 1)] {
+            check::<f32, f32>(|x| x as f32, shape);
+            check::<f64, f64>(|x| x, shape);
+            check::<f32, f64>(|x| x as f32, shape);
+        }
+    }
 }

@@ -1,4 +1,8 @@
 //! k-means, exactly: labels are those of the nearest centre in float64, however they are found.
+//!
+//! `tile` scores 16 rows by some centres in registers; `points` and `sparse` bring rows there; `centres` holds the centres in
+//! groups; `assign` keeps bounds on the distances of every row, and `worker` scores the rows of which they leave a doubt;
+//! `sums` follows the rows that move; `lloyd` repeats it; `starts` draws the first centres.
 
 pub mod assign;
 pub mod centres;
@@ -10,3 +14,4 @@ pub mod starts;
 mod sums;
 mod tile;
 mod vector;
+mod worker;

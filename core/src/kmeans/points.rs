@@ -230,7 +230,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         if self.holes {
             let (cells, there) = panel.features.split_at_mut(columns * ROWS);
             for (cell, there) in cells.iter_mut().zip(there) {
-                let is_there = *cell == *cell;
+                let is_there = !cell.wide().is_nan();
                 *there = if is_there { T::of(1.0) } else { T::ZERO };
                 *cell = if is_there { *cell } else { T::ZERO };
             }
@@ -242,8 +242,12 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
     fn prefetch(&self, row: usize) {
         const LINE: usize = 64;
         if self.view.strides()[1] == 1 {
-            for j in (0..self.columns()).step_by((LINE / size_of::<A>()).max(1)) {
-                crate::simd::prefetch_later(&self.view[[row, j]]);
+            let first = self.view.as_ptr().wrapping_offset(row as isize * self.view.strides()[0]).cast::<u8>();
+            let mut at = 0;
+            // The machine itself foresees what follows.
+            while at < (self.view.ncols() * size_of::<A>()).min(8 * LINE) {
+                crate::simd::prefetch_later(first.wrapping_add(at));
+                at += LINE;
             }
         }
     }
@@ -267,6 +271,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         }
     }
 
+    #[inline(always)]
     fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) {
         let line = self.view.row(row);
         if self.holes {

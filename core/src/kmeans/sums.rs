@@ -21,7 +21,7 @@ impl Sums {
     }
 
     /// Adds a row to a cluster; a negative weight takes it away.
-    #[inline]
+    #[inline(always)]
     pub fn add<P: Points>(&mut self, points: &P, row: usize, weight: f64, cluster: usize) {
         let sum = &mut self.sum[cluster * self.columns..(cluster + 1) * self.columns];
         let weights = &mut self.weight[cluster * self.weights..(cluster + 1) * self.weights];

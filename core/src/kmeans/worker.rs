@@ -1,0 +1,354 @@
+//! What a thread does with a piece of the rows in one pass.
+
+use super::assign::{NONE, Piece};
+use super::centres::Centres;
+use super::points::{Panel, Points};
+use super::real::Real;
+use super::sums::Sums;
+use super::tile::{Least, ROWS, Side};
+
+/// From so many centres on, to look at a row's own first saves more than it takes.
+const WORTH_A_LOOK: usize = 256;
+
+/// What a thread needs for a piece. All of it is inlined into one function that is compiled for the machine.
+pub struct Worker<'a, P: Points> {
+    points: &'a P,
+    weights: Option<&'a [f64]>,
+    centres: &'a Centres<P::Number>,
+    slack: f32,
+    panel: Panel<P::Number>,
+    /// of each group, where scored
+    least: Vec<Least<P::Number>>,
+    all: Least<P::Number>,
+    scored: Vec<bool>,
+    needed: Vec<bool>,
+    /// of each group and row of the panel
+    lower: Vec<Side<f32>>,
+    changes: Sums,
+    follow: bool,
+    moved: usize,
+    pairs: usize,
+}
+
+/// # Safety
+/// The machine must have AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn work_fast<P: Points>(worker: &mut Worker<P>, piece: &mut Piece) {
+    worker.work(piece);
+}
+
+impl<'a, P: Points> Worker<'a, P> {
+    pub fn new(points: &'a P, weights: Option<&'a [f64]>, centres: &'a Centres<P::Number>, follow: bool) -> Self {
+        let groups = centres.groups();
+        Self {
+            points,
+            weights,
+            centres,
+            slack: centres.slack(),
+            panel: points.new_panel(),
+            least: vec![Least::NONE; groups],
+            all: Least::NONE,
+            scored: vec![false; groups],
+            needed: vec![false; groups],
+            lower: vec![[0.0; ROWS]; groups],
+            changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.holes()),
+            follow,
+            moved: 0,
+            pairs: 0,
+        }
+    }
+
+    pub fn run(mut self, piece: &mut Piece) {
+        #[cfg(target_arch = "x86_64")]
+        if crate::simd::has_avx2() {
+            // Safe: the line above asked the machine.
+            return unsafe { work_fast(&mut self, piece) };
+        }
+        self.work(piece);
+    }
+
+    #[inline(always)]
+    fn work(&mut self, piece: &mut Piece) {
+        let (rows, groups) = (self.doubtful(piece), self.centres.groups());
+        let mut some = rows.chunks(ROWS).peekable();
+        while let Some(now) = some.next() {
+            self.load(piece, now);
+            for &row in some.peek().copied().unwrap_or_default() {
+                let row = row as usize;
+                self.points.prefetch(piece.first + row);
+                crate::simd::prefetch(&piece.lower[row * groups]);
+                crate::simd::prefetch(&piece.labels[row]);
+                crate::simd::prefetch(&piece.upper[row]);
+            }
+            self.score(piece, now);
+        }
+        let changes = std::mem::replace(&mut self.changes, Sums::zero(0, 0, false));
+        piece.done = Some((changes, self.moved, rows.len(), self.pairs));
+    }
+
+    /// The rows whose centre may not be the nearest, in the order of their centres if there are groups of them.
+    #[inline(always)]
+    fn doubtful(&self, piece: &mut Piece) -> Vec<u32> {
+        let (centres, groups) = (self.centres, self.centres.groups());
+        if groups == 1 && centres.number < WORTH_A_LOOK {
+            return self.doubtful_of_one_group(piece);
+        }
+        let mut rows: Vec<u32> = Vec::with_capacity(piece.labels.len());
+        for i in 0..piece.labels.len() {
+            let label = piece.labels[i];
+            if label == NONE {
+                rows.push(i as u32);
+                continue;
+            }
+            let label = label as usize;
+            let least = if groups == 1 {
+                piece.lower[i] - centres.group_moved[0]
+            } else {
+                let lower = &piece.lower[i * groups..(i + 1) * groups];
+                let bounds = lower.iter().zip(&centres.group_moved).map(|(l, m)| l - m);
+                // A bound that is not a number says nothing.
+                bounds.fold(f32::INFINITY, |least, b| if b > least { least } else { b })
+            };
+            let moved = centres.moved[label];
+            let proven = |upper: f32| {
+                let upper = upper * (1.0 + 1e-6) + self.slack;
+                least > upper || centres.half[label] > upper
+            };
+            if proven(piece.upper[i] + moved) {
+                continue;
+            }
+            if centres.number >= WORTH_A_LOOK {
+                // The centre's own distance, which has only been bounded since the row was last scored.
+                let square = self.points.distance(piece.first + i, centres.value(label), centres.norms[label]);
+                let upper = (square.sqrt() as f32) * (1.0 + 2e-6);
+                piece.upper[i] = upper - moved;
+                if proven(upper) {
+                    continue;
+                }
+            }
+            rows.push(i as u32);
+        }
+        if groups == 1 { rows } else { self.sorted(piece, rows) }
+    }
+
+    /// The same where one bound is all there is to look at; without branches, which nobody could foresee.
+    #[inline(always)]
+    #[allow(clippy::needless_bitwise_bool)]
+    fn doubtful_of_one_group(&self, piece: &Piece) -> Vec<u32> {
+        let (centres, moved) = (self.centres, self.centres.group_moved[0]);
+        let mut rows = vec![0; piece.labels.len()];
+        let mut count = 0;
+        let known = piece.labels.iter().zip(&*piece.upper).zip(&*piece.lower);
+        for (i, ((&label, &upper), &lower)) in known.enumerate() {
+            let own = label.max(0) as usize;
+            let upper = (upper + centres.moved[own]) * (1.0 + 1e-6) + self.slack;
+            let proven = (label != NONE) & ((lower - moved > upper) | (centres.half[own] > upper));
+            rows[count] = i as u32;
+            count += usize::from(!proven);
+        }
+        rows.truncate(count);
+        rows
+    }
+
+    /// Puts rows in the order of their centres' places: a counting sort.
+    fn sorted(&self, piece: &Piece, rows: Vec<u32>) -> Vec<u32> {
+        let place = |row: u32| {
+            let label = piece.labels[row as usize];
+            if label == NONE { 0 } else { self.centres.place_of[label as usize] as usize }
+        };
+        let mut starts = vec![0usize; self.centres.begin().len() + 1];
+        for &row in &rows {
+            starts[place(row) + 1] += 1;
+        }
+        for p in 1..starts.len() {
+            starts[p] += starts[p - 1];
+        }
+        let mut sorted = vec![0; rows.len()];
+        for row in rows {
+            let at = &mut starts[place(row)];
+            sorted[*at] = row;
+            *at += 1;
+        }
+        sorted
+    }
+
+    #[inline(always)]
+    fn load(&mut self, piece: &Piece, rows: &[u32]) {
+        let mut numbers = [0; ROWS];
+        for (number, &row) in numbers.iter_mut().zip(rows) {
+            *number = piece.first as u32 + row;
+        }
+        self.points.load(&numbers[..rows.len()], &mut self.panel);
+    }
+
+    #[inline(always)]
+    fn score_group(&mut self, group: usize) {
+        let least = &mut self.least[group];
+        self.points.score(&self.panel, self.centres, group, least);
+        self.all.merge(least);
+        self.scored[group] = true;
+        self.pairs += ROWS;
+    }
+
+    /// Scores the panel by the groups that may hold the nearest centres of its rows.
+    #[inline(always)]
+    fn score(&mut self, piece: &mut Piece, rows: &[u32]) {
+        let (centres, groups) = (self.centres, self.centres.groups());
+        let doubt = centres.doubt(self.points.features());
+        let doubts: Side<P::Number> = std::array::from_fn(|r| doubt(self.panel.norms[r]));
+        self.all = Least::NONE;
+        self.scored.fill(false);
+        if groups == 1 {
+            self.score_group(0);
+        } else {
+            self.score_own_groups(piece, rows);
+            if !self.scored.iter().all(|&scored| scored) {
+                self.find_needed(piece, rows, &doubts);
+                for group in 0..groups {
+                    if self.needed[group] && !self.scored[group] {
+                        self.score_group(group);
+                    }
+                }
+            }
+        }
+        let doubt = centres.doubt_of_difference(self.points.features());
+        let differences: Side<P::Number> = std::array::from_fn(|r| doubt(self.panel.norms[r]));
+        let mut labels = [0; ROWS];
+        let mut uppers = self.uppers(&doubts);
+        for (r, &row) in rows.iter().enumerate() {
+            if self.all.second[r] - self.all.first[r] > differences[r] {
+                labels[r] = centres.at(self.all.place[r]);
+            } else {
+                let (label, square) = self.nearest(piece.first + row as usize);
+                labels[r] = label;
+                self.all.place[r] = P::Number::of(f64::from(centres.place_of[label]));
+                uppers[r] = (square.sqrt() as f32) * (1.0 + 2e-6);
+            }
+        }
+        self.bound(piece, rows, &labels, &uppers, &doubts);
+        for (&row, label) in rows.iter().zip(labels) {
+            self.change(piece, row as usize, label);
+        }
+    }
+
+    #[inline(always)]
+    fn score_own_groups(&mut self, piece: &Piece, rows: &[u32]) {
+        let mut before = usize::MAX;
+        for &row in rows {
+            let label = piece.labels[row as usize];
+            let own = if label == NONE { 0 } else { self.centres.group_of[label as usize] as usize };
+            if own != before && !self.scored[own] {
+                self.score_group(own);
+            }
+            before = own;
+        }
+    }
+
+    /// How far each row is at most from the nearest centre that was scored.
+    #[inline(always)]
+    fn uppers(&self, doubts: &Side<P::Number>) -> Side<f32> {
+        std::array::from_fn(|r| {
+            let square = self.all.first[r] + self.panel.norms[r] + doubts[r];
+            square.greater(P::Number::ZERO).root().narrow() * (1.0 + 2e-6)
+        })
+    }
+
+    /// Marks the groups that some row needs, after its own group was scored.
+    #[inline(always)]
+    #[allow(clippy::needless_bitwise_bool, clippy::neg_cmp_op_on_partial_ord)] // no branches; NaN proves nothing
+    fn find_needed(&mut self, piece: &Piece, rows: &[u32], doubts: &Side<P::Number>) {
+        let (centres, groups) = (self.centres, self.centres.groups());
+        let uppers = self.uppers(doubts);
+        self.needed.fill(false);
+        for (r, &row) in rows.iter().enumerate() {
+            let i = row as usize;
+            let upper = uppers[r] * (1.0 + 1e-6) + self.slack;
+            let lower = &piece.lower[i * groups..(i + 1) * groups];
+            let bounds = lower.iter().zip(&centres.group_moved);
+            if centres.between.is_empty() {
+                for (needed, (l, m)) in self.needed.iter_mut().zip(bounds) {
+                    *needed |= !(l - m > upper);
+                }
+            } else {
+                let best = centres.at(self.all.place[r]);
+                let between = &centres.between[best * groups..(best + 1) * groups];
+                let twice = 2.0 * upper * (1.0 + 1e-6);
+                for (needed, ((l, m), b)) in self.needed.iter_mut().zip(bounds.zip(between)) {
+                    *needed |= !((l - m > upper) | (*b > twice));
+                }
+            }
+        }
+    }
+
+    /// The nearest centre of a row and the squared distance, in float64; the first of those that are equally near.
+    #[inline(never)]
+    fn nearest(&self, row: usize) -> (usize, f64) {
+        let mut best = (f64::INFINITY, usize::MAX);
+        for group in (0..self.scored.len()).filter(|&group| self.scored[group]) {
+            for centre in self.centres.members(group) {
+                let square = self.points.distance(row, self.centres.value(centre), self.centres.norms[centre]);
+                if square < best.0 || (square == best.0 && centre < best.1) {
+                    best = (square, centre);
+                }
+            }
+        }
+        // Where squares are too large for float64 no centre is nearer than another.
+        if best.1 == usize::MAX { (0, f64::INFINITY) } else { (best.1, best.0) }
+    }
+
+    /// Writes what is known of the rows now.
+    #[inline(always)]
+    fn bound(
+        &mut self,
+        piece: &mut Piece,
+        rows: &[u32],
+        labels: &Side<usize>,
+        uppers: &Side<f32>,
+        doubts: &Side<P::Number>,
+    ) {
+        let (centres, groups) = (self.centres, self.centres.groups());
+        for group in (0..groups).filter(|&group| self.scored[group]) {
+            let (least, moved) = (&self.least[group], centres.group_moved[group]);
+            self.lower[group] = std::array::from_fn(|r| {
+                let own = least.place[r] == self.all.place[r];
+                let score = if own { least.second[r] } else { least.first[r] };
+                let square = (score + self.panel.norms[r] - doubts[r]).greater(P::Number::ZERO);
+                square.root().narrow() * (1.0 - 2e-6) + moved
+            });
+        }
+        for (r, &row) in rows.iter().enumerate() {
+            let row = row as usize;
+            piece.upper[row] = uppers[r] - centres.moved[labels[r]];
+            let bounds = &mut piece.lower[row * groups..(row + 1) * groups];
+            for (group, bound) in bounds.iter_mut().enumerate() {
+                if self.scored[group] {
+                    *bound = self.lower[group][r];
+                } else if !centres.between.is_empty() {
+                    let apart = centres.between[labels[r] * groups + group];
+                    let known = apart - uppers[r] * (1.0 + 1e-6) + centres.group_moved[group];
+                    *bound = if known > *bound { known } else { *bound };
+                }
+            }
+        }
+    }
+
+    /// Moves a row to another cluster.
+    #[inline(always)]
+    fn change(&mut self, piece: &mut Piece, row: usize, label: usize) {
+        let before = std::mem::replace(&mut piece.labels[row], label as i32);
+        if before == label as i32 {
+            return;
+        }
+        self.moved += 1;
+        if !self.follow {
+            return;
+        }
+        let number = piece.first + row;
+        let weight = self.weights.map_or(1.0, |weights| weights[number]);
+        if before != NONE {
+            self.changes.add(self.points, number, -weight, before as usize);
+        }
+        self.changes.add(self.points, number, weight, label);
+    }
+}
