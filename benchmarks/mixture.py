@@ -4,6 +4,7 @@ python benchmarks/mixture.py
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 from compare import compare, header
@@ -48,10 +49,10 @@ def main() -> None:
             options = {"start": start, "tolerance": 0.0, "max_iterations": STEPS, "pseudo_rows": 0.0}
             ours = Mixture(COMPONENTS, covariance=name.split()[-1], tied=tied, **options)
             theirs = peer(kind, X, start)
-            compare(name, lambda ours=ours: ours.fit(X), lambda theirs=theirs: theirs.fit(X), repeats=3)
+            compare(name, partial(ours.fit, X), partial(theirs.fit, X), repeats=3)
             gap = ours.log_likelihood_ / ROWS - theirs.score(X)
             print(f"  log-likelihood of a row beyond scikit-learn's {gap:.1e}")
-            memory = [peak_of(lambda model=model: model.fit(X)) for model in (ours, theirs)]
+            memory = [peak_of(partial(model.fit, X)) for model in (ours, theirs)]
             print(f"  peak memory beyond X: {memory[0]:.0f} MB beside {memory[1]:.0f} MB")
 
 

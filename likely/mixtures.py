@@ -19,7 +19,7 @@ from likely.table import Block, SparseRows, Table
 STARTS = ("k-means++", "assignment")
 # Rows that the first groups are looked for in; all rows are climbed with.
 _ENOUGH = 20_000
-# Runs of k-means for the first start, and how many steps each takes at most.
+# Runs of k-means for each of the first two starts, and how many steps each takes at most.
 _TRIES = 4
 _STEPS = 100
 
@@ -38,17 +38,18 @@ def climbs(
 ) -> Iterator[Climb]:
     """Begin some times, and climb from there; ``watch`` is told the start, the step and the likelihood."""
     for i in range(times):
-        statistics = begin(rows, parts, k, start, generator, again=i > 0)
+        statistics = begin(rows, parts, k, start, generator, turn=i)
         told = None if watch is None else lambda step, told, i=i: watch(i, step, told)
         yield climb(rows, statistics, parts, tolerance=tolerance, most=most, watch=told)
 
 
 def begin(
-    rows: Hidden, parts: tuple[Part, ...], k: int, start: Any, generator: np.random.Generator, *, again: bool = False
+    rows: Hidden, parts: tuple[Part, ...], k: int, start: Any, generator: np.random.Generator, *, turn: int = 0
 ) -> JointStatistics:
-    """Return first statistics: of groups that k-means finds in whitened rows, of chance, or as they are given.
+    """Return first statistics: of groups that k-means finds, of chance, or as they are given.
 
-    ``again``: begin elsewhere. k-means would end at the same groups again and again, so it only begins.
+    Every ``turn`` begins elsewhere: k-means takes columns by their scales, and every other time without their
+    correlations. After two turns it would end at the same groups again, so it only begins.
     """
     classes = np.arange(k)
     if not isinstance(start, str):
@@ -59,11 +60,11 @@ def begin(
         chosen = np.sort(generator.choice(chosen, _ENOUGH, replace=False))
     table = rows.table.taken(chosen)
     weights = None if rows.weights is None else rows.weights[chosen]
-    x = whitened(table, parts) if start == "k-means++" else None
+    x = standardised(table, parts, whiten=turn % 2 == 1) if start == "k-means++" else None
     if x is None:
         codes = generator.permutation(np.arange(table.rows) % k).astype(np.int32)
     else:
-        times, steps = (1, 1) if again else (_TRIES, _STEPS)
+        times, steps = (_TRIES, _STEPS) if turn < 2 else (1, 1)
         codes = min(restarts(read_points(Table(x)), k, start, times, generator, weights, steps), key=_inertia).labels
     return collect(_filled(table, codes, parts), Assignment(classes, codes, weights), parts)
 
@@ -95,8 +96,8 @@ def _places(part: Part, table: Table) -> list[int]:
     return list(range(table.columns.width)) if part.columns is None else part.columns
 
 
-def whitened(table: Table, parts: tuple[Part, ...]) -> Array | None:
-    """Return rows whose columns of numbers have variance 1 and, if none is missing, no correlations.
+def standardised(table: Table, parts: tuple[Part, ...], *, whiten: bool) -> Array | None:
+    """Return rows whose columns of numbers have variance 1 and, to ``whiten`` them if none is missing, no correlations.
 
     A column of categories becomes one of 0 and 1 for each, less their means, of variance 1 all together. Cells that are
     missing stay so. None if the rows are sparse or texts, or all alike.
@@ -107,7 +108,7 @@ def whitened(table: Table, parts: tuple[Part, ...]) -> Array | None:
     for part in parts:
         block = Block(table, part.columns)
         if isinstance(part.family, Gaussian):
-            found.append(_uncorrelated(block.values()))
+            found.append(_uncorrelated(block.values()) if whiten else _scaled(block.values()))
             continue
         for j in range(block.width):
             if block.number(j) in table.strings:

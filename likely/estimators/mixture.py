@@ -69,8 +69,8 @@ class Mixture(ByColumn, TableQuestions):
     columns
         the family of every column, as of ``NaiveBayes``; "auto": by its type
     start
-        the first groups: "k-means++" (those that k-means finds in whitened rows), "assignment" (by chance), or the
-        number of the group of each row
+        the first groups: "k-means++" (those that k-means finds in standardised rows), "assignment" (by chance), or
+        the number of the group of each row
     n_starts
         how often to begin; the result of the greatest likelihood is kept
     tolerance
@@ -116,7 +116,7 @@ class Mixture(ByColumn, TableQuestions):
     >>> groups = model.predict(X)
     >>> bool(groups[0] == groups[1] == groups[2] != groups[3] == groups[4] == groups[5])
     True
-    >>> model.predict_proba([[5.2, 5.1]]).max().round(6)
+    >>> float(model.predict_proba([[5.2, 5.1]]).max().round(6))
     1.0
     """
 
