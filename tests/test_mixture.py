@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
+from sklearn.utils.estimator_checks import check_estimator
 
 import likely
 from likely import Mixture
@@ -281,6 +282,13 @@ def test_a_file_gives_the_model_back(tmp_path):
     same = likely.load(tmp_path / "groups.likely")
     assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
     assert repr(same) == repr(model)
+
+
+def test_check_estimator():
+    # Rows of weight 2 and rows twice are drawn differently for the start, which scikit-learn's mixture has no weights for.
+    allowed = {"check_sample_weight_equivalence_on_sparse_data", "check_sample_weight_equivalence_on_dense_data"}
+    for result in check_estimator(Mixture(), on_fail=None, on_skip=None):
+        assert result["status"] in ("passed", "skipped") or result["check_name"] in allowed, result
 
 
 @pytest.mark.parametrize(

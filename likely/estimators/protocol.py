@@ -65,7 +65,7 @@ class Estimator:
         return Tags(
             estimator_type="classifier" if labels else "density_estimator",
             target_tags=TargetTags(required=labels),
-            classifier_tags=ClassifierTags() if labels else None,
+            classifier_tags=ClassifierTags(multi_class=labels),
             input_tags=InputTags(allow_nan=True),
         )
 
