@@ -19,7 +19,7 @@ from compare import timed
 from likely import KMeans
 
 SHAPES = [(200_000, 50, 10), (200_000, 50, 100), (1_000_000, 8, 100), (100_000, 128, 1000), (60_000, 784, 10)]
-ITERATIONS, ROUNDS, PATIENCE = 20, 3, 6.0
+ITERATIONS, ROUNDS, PATIENCE = 20, 5, 6.0
 
 
 def made(n: int, d: int, k: int, clustered: bool) -> tuple[np.ndarray, np.ndarray]:

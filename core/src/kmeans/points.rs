@@ -151,11 +151,17 @@ unsafe fn turn_fast<T: Real>(rows: &Side<*const T>, origin: &[T], out: &mut [T])
 
 #[inline(always)]
 fn norms_of<T: Real>(features: &[T]) -> Side<T> {
-    let mut norms = [T::ZERO; ROWS];
-    for column in features.as_chunks::<ROWS>().0 {
-        norms = std::array::from_fn(|r| norms[r] + column[r] * column[r]);
+    // Two sums side by side: none waits for the other.
+    let (pairs, rest) = features.as_chunks::<{ 2 * ROWS }>();
+    let (mut even, mut odd) = ([T::ZERO; ROWS], [T::ZERO; ROWS]);
+    for pair in pairs {
+        even = std::array::from_fn(|r| even[r] + pair[r] * pair[r]);
+        odd = std::array::from_fn(|r| odd[r] + pair[ROWS + r] * pair[ROWS + r]);
     }
-    norms
+    for column in rest.as_chunks::<ROWS>().0 {
+        even = std::array::from_fn(|r| even[r] + column[r] * column[r]);
+    }
+    std::array::from_fn(|r| even[r] + odd[r])
 }
 
 /// Writes rows less the origin as a panel, and returns their norms.
