@@ -99,9 +99,17 @@ def readable(table: Table) -> Any:
             f"expected finite numbers in a sparse matrix, got {values[at]} in {table.place(row)} of "
             f"{table.columns.listed([int(cells.indices[at])])}: replace it by a number"
         )
+    starts, indices = cells.starts, cells.indices
+    rows = np.repeat(np.arange(table.rows, dtype=np.int64), np.diff(starts))
+    places = rows * cells.width + indices
+    if (np.diff(places) <= 0).any():  # a cell may be written in several parts, which are to be added
+        places, part_of = np.unique(places, return_inverse=True)
+        values = np.bincount(part_of, values).astype(values.dtype)
+        starts = np.searchsorted(places, np.arange(table.rows + 1, dtype=np.int64) * cells.width)
+        indices = places % cells.width
     return (
-        np.ascontiguousarray(cells.starts, dtype=np.int64),
-        np.ascontiguousarray(cells.indices, dtype=np.int32),
+        np.ascontiguousarray(starts, dtype=np.int64),
+        np.ascontiguousarray(indices, dtype=np.int32),
         np.ascontiguousarray(values),
         cells.width,
     )

@@ -124,6 +124,16 @@ def test_sparse_rows_as_dense_ones(shape, dtype, weighted):
     np.testing.assert_allclose(model.transform(sparse.csc_matrix(X)), np.sqrt(squares(X, centres)), atol=1e-6)
 
 
+def test_sparse_cells_in_several_parts_and_any_order():
+    X, start = rows(37, 60, 4, 3)
+    order = np.tile([2, 0, 3, 1, 0], (60, 1))
+    halves = np.where(order == 0, 0.5, 1.0) * np.take_along_axis(X, order, axis=1)
+    parts = sparse.csr_matrix((halves.ravel(), order.ravel(), np.arange(0, 301, 5)), shape=X.shape)
+    model = KMeans(3, start=start).fit(parts)
+    np.testing.assert_array_equal(model.labels_, plain(X, start)[0])
+    np.testing.assert_allclose(model.transform(parts), KMeans(3, start=start).fit(X).transform(X))
+
+
 @settings(deadline=None, max_examples=80)
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 3), st.integers(1, 12))
 def test_ties_go_to_the_first(seed, n, d, k):
