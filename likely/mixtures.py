@@ -75,25 +75,24 @@ def _inertia(found: Clustering) -> float:
 
 def _filled(table: Table, codes: NDArray[np.int32], parts: tuple[Part, ...]) -> Table:
     """Fill missing cells under a full covariance with the means of their groups: what is expected there comes later."""
-    if not any(isinstance(part.family, Gaussian) and part.family.covariance == "full" for part in parts):
+    every = range(table.columns.width)
+    full = [
+        j
+        for part in parts
+        if isinstance(part.family, Gaussian) and part.family.covariance == "full"
+        for j in (every if part.columns is None else part.columns)
+    ]
+    if not full or not np.isnan(Block(table, full).values()).any():
         return table
-    cells = Block(table, None).dense()
-    if not np.isnan(cells).any():
-        return table
-    x = np.array(cells, dtype=np.float64)
-    missing = np.isnan(x)
-    for group in [slice(None), *(codes == c for c in np.unique(codes))][::-1]:
+    x = np.array(Block(table, full).values())
+    for group in [*(codes == c for c in np.unique(codes)), slice(None)]:
         there = ~np.isnan(x[group])
         n = there.sum(axis=0)
         means = np.where(there, x[group], 0.0).sum(axis=0) / np.maximum(n, 1)
         x[group] = np.where(there, x[group], np.where(n > 0, means, np.nan))
-    full = [j for part in parts if getattr(part.family, "covariance", "") == "full" for j in _places(part, table)]
-    missing[:, full] = False
-    return replace(table, cells=np.where(missing, np.nan, x))
-
-
-def _places(part: Part, table: Table) -> list[int]:
-    return list(range(table.columns.width)) if part.columns is None else part.columns
+    cells = np.array(Block(table, None).dense(), dtype=np.float64)
+    cells[:, full] = x
+    return replace(table, cells=cells)
 
 
 def standardised(table: Table, parts: tuple[Part, ...], *, whiten: bool) -> Array | None:

@@ -69,10 +69,14 @@ def _count(rows: Any) -> int | float:
     return int(number) if number.is_integer() else number
 
 
+def title(found: dict[str, Any]) -> str:
+    """Return what kind of model it is, and of what, if that has a name."""
+    return str(found["kind"]) if found["target"] is None else f"{found['kind']} of {found['target']}"
+
+
 def as_text(found: dict[str, Any]) -> str:
     """Return a few lines about a model that was saved."""
     took = f" in {found['seconds']:.2g} s" if "seconds" in found else ""
-    target = "" if found["target"] is None else f" of {found['target']}"
     classes = sorted(found["classes"], key=lambda each: -each["share"])
     shares = [f"{each['label']} {100 * each['share']:.1f} %" for each in classes[:_MOST_CLASSES]]
     if len(classes) > _MOST_CLASSES:
@@ -80,7 +84,7 @@ def as_text(found: dict[str, Any]) -> str:
     families = Counter(column["family"] for column in found["columns"] if column["family"])
     left_out = [column["name"] for column in found["columns"] if not column["family"]]
     lines = [
-        f"{found['kind']}{target}: {found['rows']:,.0f} rows{took}",
+        f"{title(found)}: {found['rows']:,.0f} rows{took}",
         f"classes  {', '.join(shares)}",
         f"columns  {', '.join(f'{count} {family}' for family, count in families.most_common())}",
     ]

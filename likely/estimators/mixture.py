@@ -193,11 +193,7 @@ class Mixture(ByColumn, TableQuestions):
         self._tell_of(best, k)
         knowledge = Knowledge(parts, best.statistics, table.columns, None)
         self._keep(table, knowledge)
-        if schema is None:
-            self.__dict__.pop("schema_", None)
-            self.__dict__.pop("target_", None)
-        else:
-            self._keep_schema(schema, "group")
+        self._keep_schema(schema, "group")
         self.starts_, self.log_likelihoods_ = starts, best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
@@ -214,15 +210,21 @@ class Mixture(ByColumn, TableQuestions):
     def bic(self, X: Any) -> float:
         """Return −2 log-likelihood + free parameters × log rows (Schwarz): the less, the better."""
         told = self.log_density(X)
-        return float(-2 * told.sum() + self.joint_.free_parameters() * np.log(len(told)))
+        return self._bic(float(told.sum()), len(told))
 
     def aic(self, X: Any) -> float:
         """Return −2 log-likelihood + 2 × free parameters (Akaike): the less, the better."""
-        return float(-2 * self.log_density(X).sum() + 2 * self.joint_.free_parameters())
+        return self._aic(float(self.log_density(X).sum()))
 
     def icl(self, X: Any) -> float:
         """Return the BIC − 2 Σ log p(a row's likeliest component), which asks for components that lie apart."""
         return self.bic(X) - 2 * float(self.predict_log_proba(X).max(axis=1).sum())
+
+    def _bic(self, log_likelihood: float, rows: int) -> float:
+        return -2 * log_likelihood + self.joint_.free_parameters() * float(np.log(rows))
+
+    def _aic(self, log_likelihood: float) -> float:
+        return -2 * log_likelihood + 2 * self.joint_.free_parameters()
 
     @classmethod
     def select(
@@ -266,7 +268,9 @@ class Mixture(ByColumn, TableQuestions):
             for k in components:
                 model = cls(k, covariance=covariance, tied=tied, **parameters).fit(X)
                 told, number = model.log_likelihood_, model.joint_.free_parameters()
-                how_good = model.bic(X), model.aic(X), model.icl(X)
+                sure = model.predict_log_proba(X).max(axis=1)
+                bic = model._bic(told, len(sure))
+                how_good = bic, model._aic(told), bic - 2 * float(sure.sum())
                 tried.append((Candidate(k, covariance, tied, told, number, *how_good), model))
         if not tried:
             raise ValueError("expected numbers of components and structures to choose from, got none")

@@ -46,7 +46,12 @@ class TableQuestions(Kept):
             return {}
         return {name: str(getattr(family, "name", family)) for name, family in self.columns.items()}
 
-    def _keep_schema(self, schema: Schema, y: Any) -> None:
+    def _keep_schema(self, schema: Schema | None, y: Any) -> None:
+        """Remember what the columns are; a matrix of numbers has no schema."""
+        if schema is None:
+            self.__dict__.pop("schema_", None)
+            self.__dict__.pop("target_", None)
+            return
         self.schema_ = schema
         self.target_ = y if isinstance(y, str) else "y"
 

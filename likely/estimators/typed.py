@@ -43,8 +43,7 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
         """
         if not (is_typed(X) or isinstance(y, str)):
             super().fit(X, y, sample_weight)
-            self.__dict__.pop("schema_", None)
-            self.__dict__.pop("target_", None)
+            self._keep_schema(None, y)
             return self
         rows = self._opened(X)
         schema = self._inferred(rows, y)
