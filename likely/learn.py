@@ -24,7 +24,8 @@ def collect(
     """Collect the statistics of rows whose classes are known, or shared as they are under a given joint.
 
     >>> from likely.families import Gaussian
-    >>> from likely.table import read_assignment, read_table
+    >>> from likely.labels import read_assignment
+    >>> from likely.table import read_table
     >>> table = read_table([[1.0], [3.0], [5.0]])
     >>> statistics = collect(table, read_assignment([0, 0, 1], None, 3), (Part(Gaussian(), None),))
     >>> statistics.weights.sums["weight"].tolist()

@@ -13,9 +13,10 @@ from likely.estimators.kept import Kept
 from likely.estimators.knowledge import Knowledge, few
 from likely.families import on_one_line
 from likely.joint import Part
+from likely.labels import read_assignment
 from likely.learn import collect, training_folds
 from likely.statistics import Assignment, JointStatistics, Labels
-from likely.table import Columns, Table, read_assignment
+from likely.table import Columns, Table
 
 
 class GenerativeClassifier(Kept):

@@ -9,9 +9,10 @@ from likely import native
 from likely.clustering import STARTS, about_centres, collect, means, restarts
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families.base import readable_errors
+from likely.labels import read_weights
 from likely.starts import Points, read_points, readable
 from likely.statistics import Array, Statistics
-from likely.table import SparseRows, Table, read_weights
+from likely.table import SparseRows, Table
 from likely.telling import tell
 
 

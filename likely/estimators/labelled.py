@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
+from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, read_target
 from likely.statistics import Array, Assignment, Labels, distinct, union
-from likely.table import Table, read_assignment, read_labels, read_weights
+from likely.table import Table
 from likely.telling import tell
 
 

@@ -13,9 +13,9 @@ from likely.estimators.questions import random_generator
 from likely.estimators.tables import TableQuestions
 from likely.families import Gaussian
 from likely.hidden import Climb, Hidden
+from likely.labels import read_weights
 from likely.mixtures import STARTS, climbs
 from likely.statistics import Array, Assignment
-from likely.table import read_weights
 from likely.telling import tell
 
 # Spherical, diagonal and full covariances, one for all components or one each.

@@ -13,9 +13,10 @@ from likely.families import on_one_line
 from likely.families.bag import Bag
 from likely.families.counting import Counting
 from likely.joint import Part
+from likely.labels import read_assignment
 from likely.learn import collect
 from likely.statistics import Assignment, JointStatistics, class_weights
-from likely.table import Table, read_assignment
+from likely.table import Table
 from likely.text import Analyzer, Kept, TextBatch, WordStatistics, batches, is_stream, listed
 from likely.text.tokens import folded
 
