@@ -21,7 +21,7 @@ from likely.families.refinement import Refinement
 from likely.labels import read_assignment
 from likely.learn import deal
 from likely.refining import Unrefined, WordMatrix, descended, newton
-from likely.statistics import Array, Assignment, Labels
+from likely.statistics import Array, Assignment, Labels, class_weights
 from likely.text import Rows, WordStatistics, as_texts, collect_sized, numbers_of_kept
 
 FOLDS = 10
@@ -245,11 +245,17 @@ def collect_discounted(
     statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
     drawn = Assignment(classes, assignment.codes[numbers], weights)
     every = Dealt(None, drawn, sizes[numbers], folds, rows)
-    if not refine:
-        return OutOfFold.of(family, statistics).fitted(every).family(classes), statistics
-    some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
-    sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
-    return OutOfFold.of(family, statistics).fitted(sample).refined(sample, every, some[again], refine), statistics
+    words = OutOfFold.of(family, statistics)
+    if refine:
+        some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
+        sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
+        found = words.fitted(sample).refined(sample, every, some[again], refine)
+    else:
+        found = words.fitted(every).family(classes)
+    if guessed is not None:
+        counted = class_weights(assignment).sums["weight"].sum() - class_weights(known).sums["weight"].sum()
+        found = replace(found, guessed=max(float(counted), 0.0))
+    return found, statistics
 
 
 class TextSample:

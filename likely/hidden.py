@@ -84,14 +84,16 @@ def climb(
     *,
     tolerance: float,
     most: int,
+    priors: Array | None = None,
     watch: Callable[[int, float], object] | None = None,
 ) -> Climb:
     """Climb from first statistics until a step gains less than ``tolerance`` for each row, or ``most`` were taken.
 
-    ``watch`` is told the number of every step, and the likelihood before it.
+    ``priors``: class weights that stay as they are; ``watch`` is told the number of every step, and the likelihood
+    before it. A class that becomes empty is taken out, if no labels are known.
     """
     statistics, told, converged, removed = start, [], False, 0
-    joint = Joint.solve(statistics, parts, rows.table.columns)
+    joint = Joint.solve(statistics, parts, rows.table.columns, priors)
     for step in range(most + 1):
         found = rows.expect(joint)
         told.append(found.log_likelihood)
@@ -105,9 +107,9 @@ def climb(
         if step == most:
             break
         statistics = found.statistics
-        while (place := _empty(statistics)) is not None:
+        while rows.codes is None and (place := _empty(statistics)) is not None:
             statistics, removed = _without(statistics, place), removed + 1
-        joint = Joint.solve(statistics, parts, rows.table.columns)
+        joint = Joint.solve(statistics, parts, rows.table.columns, priors)
     return Climb(joint, statistics, told, converged, removed)
 
 

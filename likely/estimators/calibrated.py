@@ -46,6 +46,8 @@ class Classifier(NaiveBayes):
         text that stands for a missing cell, such as ``["?", "NA"]``
     together
         columns of categories that depend on each other: a list of names, or several lists
+    unlabelled
+        as of ``NaiveBayes``
     random_state
         the seed by which rows are dealt into folds
 
@@ -86,6 +88,7 @@ class Classifier(NaiveBayes):
         unbiased: bool = False,
         missing: Any = (),
         together: Any = (),
+        unlabelled: Any = "auto",
         random_state: int = 0,
     ):
         super().__init__(
@@ -96,6 +99,7 @@ class Classifier(NaiveBayes):
             unbiased=unbiased,
             missing=missing,
             together=together,
+            unlabelled=unlabelled,
         )
         self.calibrate = calibrate
         self.covariance = covariance
@@ -116,7 +120,7 @@ class Classifier(NaiveBayes):
         together = Gaussian("full", tied=self.covariance == "tied", shrinkage="oas", pseudo_rows=self.pseudo_rows)
         return tuple(part._replace(family=together) if type(part.family) is Gaussian else part for part in parts)
 
-    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+    def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
         if self.calibrate and isinstance(table.cells, SparseRows):
             raise TypeError(
                 "Sparse data was passed for X, but Classifier needs dense data: use X.toarray(), calibrate=False, or "
@@ -130,7 +134,8 @@ class Classifier(NaiveBayes):
             for part in knowledge.parts
             if isinstance(part.family, Together)
         )
-        return knowledge.with_selection(select(table, assignment, seed=self.random_state, groups=groups))
+        chosen = select(table, assignment, seed=self.random_state, groups=groups, guessed=guessed)
+        return knowledge.with_selection(chosen)
 
     def emptied(self) -> Self:
         """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.

@@ -68,7 +68,8 @@ class Knowledge:
         if not self.calibrated or not self.statistics.weights.sums["weight"].any():
             return self.joint  # which says that nothing was learned
         if self.selection is None:
-            return Modest(self.joint, float(self.statistics.weights.sums["weight"].sum()))
+            guessed = sum(part.family.guessed for part in self.parts)
+            return Modest(self.joint, max(float(self.statistics.weights.sums["weight"].sum()) - guessed, 0.0))
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
@@ -82,6 +83,15 @@ class Knowledge:
     def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
         """Return the knowledge of other statistics."""
         return Knowledge(self.parts, statistics, self.columns, self.priors, self._selection)
+
+    def tempered(self, temperature: float) -> "Knowledge":
+        """Return the knowledge of a calibrated comparison whose log posteriors are multiplied with a number."""
+        selection = self._selection
+        if selection is not None:
+            selection = replace(selection, calibration=selection.calibration.tempered(temperature))
+            return Knowledge(self.parts, self.statistics, self.columns, self.priors, selection)
+        parts = tuple(part._replace(family=part.family.tempered(temperature)) for part in self.parts)
+        return Knowledge(parts, self.statistics, self.columns, self.priors)
 
     def with_selection(self, selection: Selection) -> "Knowledge":
         """Return the knowledge with the members of a selection, which has the statistics of the same rows."""
