@@ -56,7 +56,7 @@ class Hidden:
         """Take a step: expect the classes of all rows, and collect."""
         found, told = [], 0.0
         for tile, shared, log_likelihood in joint.shares(self.table, self.codes, self.weights):
-            found.append(collect(tile, shared, joint.parts, joint))
+            found.append(collect(tile, shared, joint.parts, joint.densities))
             told += log_likelihood
         return Step(reduce(operator.add, found), told)
 

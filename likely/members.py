@@ -23,8 +23,9 @@ from likely.features import Features
 from likely.grouped import Grouped
 from likely.joint import Part
 from likely.learn import collect_folds, deal
+from likely.mixed import mix
 from likely.native import posterior_in_place
-from likely.statistics import Array, Assignment, Statistics, class_shares
+from likely.statistics import Array, Assignment, Statistics, class_shares, class_weights
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 from likely.worded import TextColumn
@@ -70,7 +71,8 @@ class Member:
         if isinstance(self.encoding, TextColumn):
             arrays[f"{name}.exponents"] = self.family.exponents  # type: ignore[attr-defined]
             return {"kind": "words", "columns": columns}
-        return {"kind": "levels", "columns": columns, **groups}
+        kind = "mixture" if isinstance(self.encoding, Plain) else "levels"
+        return {"kind": kind, "columns": columns, **groups}
 
     @classmethod
     def from_description(cls, described: Any, name: str, arrays: Arrays, family: Family) -> "Member":
@@ -85,8 +87,11 @@ class Member:
             return cls(_grouped(described, Bins.from_description(columns, name, arrays)), LeaveOneOut())
         if kind == "words" and family.calibrated:
             return cls(TextColumn.from_description(columns), family)
+        if kind == "mixture" and family.shares_rows:
+            return cls(Plain.from_description(columns), family)
         if kind != "discriminant":
-            raise ValueError(f"expected a member of the kind 'discriminant', 'levels' or 'words', got {kind[:80]!r}")
+            kinds = "'discriminant', 'levels', 'words' or 'mixture'"
+            raise ValueError(f"expected a member of the kind {kinds}, got {kind[:80]!r}")
         strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
         own = Regularised(stored_value(described, "diagonal", float), strength)
         return cls(_grouped(described, Features.from_description(columns, name, arrays)), own)
@@ -234,7 +239,53 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     return Chosen(settled, statistics, out)
 
 
-MemberEncoding = Features | Bins | Grouped | TextColumn
+@dataclass(frozen=True)
+class Plain:
+    """The columns of a table as they are: so many."""
+
+    width: int
+
+    @property
+    def of(self) -> int:
+        """The number of columns of the table."""
+        return self.width
+
+    def encoded(self, table: Table) -> Table:
+        """Return the table."""
+        return table
+
+    def by_column(self, odds: Any) -> Array:
+        """Return what every column says."""
+        return np.asarray(odds)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+        """Return the encoding as JSON."""
+        return [{"width": self.width}]
+
+    @classmethod
+    def from_description(cls, described: list[dict[str, Any]]) -> "Plain":
+        """Return the encoding that was described, or raise ValueError if it is none."""
+        width: int = stored_value(described[0] if len(described) == 1 else {}, "width", int)
+        return cls(width)
+
+
+def choose_mixture(
+    encoded: Table, folds: Folds, *, parts: tuple[Part, ...], components: int | str, seed: Any
+) -> Chosen:
+    """Find the components of every class, and score each fold by those of the others."""
+    out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
+    for fold in range(folds.number):
+        rows, others = np.flatnonzero(folds.places == fold), folds.places != fold
+        if len(rows):
+            known = folds.assignment.taken(others)
+            part, statistics = mix(encoded.taken(others), known, parts, components, seed)
+            shares = np.log(class_shares(class_weights(known).sums["weight"]))
+            out[rows] = log_posteriors(part.family.solve(statistics), encoded.taken(rows), shares)
+    part, statistics = mix(encoded, folds.assignment, parts, components, seed)
+    return Chosen(part.family, statistics, out)
+
+
+MemberEncoding = Features | Bins | Grouped | TextColumn | Plain
 Chooser = Callable[[Table, Folds], Chosen]
 
 

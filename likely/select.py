@@ -115,7 +115,8 @@ class Selection:
 
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
         """Collect the statistics of more rows, to be added or subtracted."""
-        return collect(table, assignment, tuple(member.part for member in self.members))
+        given = self.densities if any(member.family.shares_rows for member in self.members) else None
+        return collect(table, assignment, tuple(member.part for member in self.members), given)
 
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return all but the statistics as JSON, and put arrays among ``arrays`` under names that begin with ``name``.
@@ -179,6 +180,7 @@ def select(
     seed: int = 0,
     groups: Groups = (),
     guessed: NDArray[np.bool_] | None = None,
+    more: Sequence[tuple[MemberEncoding, Chooser]] = (),
 ) -> Selection:
     """Choose and fit a classifier on rows whose classes are known.
 
@@ -187,7 +189,7 @@ def select(
     are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
     content and the seed: neither the order of rows nor how often each is written matters. ``groups`` are columns of
     categories that are taken together. Rows whose classes were ``guessed`` are learned from, but nothing is chosen or
-    calibrated by them.
+    calibrated by them. ``more`` are further members.
 
     >>> generator = np.random.default_rng(0)
     >>> X = generator.standard_normal((200, 2))
@@ -204,7 +206,7 @@ def select(
     apart = assignment if guessed is None else _apart(assignment, guessed)
     drawn = drawn_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
     rows = DistinctRows.of(*drawn, seed)
-    candidates = _candidates(rows, k, groups)
+    candidates = [*_candidates(rows, k, groups), *more]
     widest = max(encoding.width for encoding, _ in candidates)
     some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS

@@ -72,7 +72,7 @@ class GenerativeClassifier(Kept):
             return self
         known = self._knowledge
         table = self._read_next(X)
-        statistics = known.statistics + collect(table, read_assignment(y, sample_weight, table.rows), known.parts)
+        statistics = known.statistics + known.collect(table, read_assignment(y, sample_weight, table.rows))
         self._replace(known.with_statistics(statistics if labels is None else statistics.with_classes(labels)))
         return self
 
@@ -109,7 +109,7 @@ class GenerativeClassifier(Kept):
         return self
 
     def _forget(self, table: Table, assignment: Assignment) -> None:
-        self._without(collect(table, assignment, self._known().parts))
+        self._without(self._known().collect(table, assignment))
 
     def _without(self, gone: JointStatistics) -> None:
         """Take statistics away."""
@@ -152,8 +152,14 @@ class GenerativeClassifier(Kept):
 
     def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
         """Learn first rows: they decide what every column follows. Nothing is judged by those that were guessed."""
-        parts = self._parts(table, assignment)
-        return Knowledge(parts, collect(table, assignment, parts), table.columns, self._given_priors())
+        parts, statistics = self._first(table, assignment, self._parts(table, assignment))
+        return Knowledge(parts, statistics, table.columns, self._given_priors())
+
+    def _first(
+        self, table: Table, assignment: Assignment, parts: tuple[Part, ...]
+    ) -> tuple[tuple[Part, ...], JointStatistics]:
+        """Return the parts of the joint and the statistics of first rows."""
+        return parts, collect(table, assignment, parts)
 
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         """Solve what ``fit`` has learned, so that what cannot be solved is said at once."""
@@ -194,7 +200,8 @@ class GenerativeClassifier(Kept):
     ) -> Iterator[Knowledge]:
         """Return for each fold what is learned from the others, and from rows without a label, which are in none."""
         # What is chosen by the rows is chosen without the fold, too.
-        if getattr(self, "calibrate", False) or (places < 0).any():
+        chosen = getattr(self, "calibrate", False) or getattr(self, "components", 1) != 1
+        if chosen or (places < 0).any():
             for fold in range(int(places.max()) + 1):
                 others = places != fold
                 yield self._begun_partly(table.taken(others), assignment.taken(others))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from likely.families import subtract_logs
 from likely.joint import Joint, LogOdds, Part
+from likely.learn import collect
 from likely.select import Selection
-from likely.statistics import Array, JointStatistics, Labels
+from likely.statistics import Array, Assignment, JointStatistics, Labels
 from likely.table import Columns, Table
 
 ALIKE = "alike"
@@ -74,6 +75,14 @@ class Knowledge:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
             return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.shares))
+
+    def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
+        """Collect the statistics of more rows."""
+        given = None
+        if any(part.family.shares_rows for part in self.parts):
+            members = () if self.selection is None else self.selection.densities
+            given = (*self.joint.densities, *members)
+        return collect(table, assignment, self.parts, given)
 
     def _of(self, *, encoded: bool) -> JointStatistics:
         blocks = zip(self.parts, self.statistics.blocks, strict=True)

@@ -87,7 +87,8 @@ class Partly(NamedTuple):
         knowledge = self.begin(self.table.taken(known), self.assignment.taken(known), None)
         if weight == 0 or known.all():
             return knowledge
-        if not knowledge.calibrated and not self.table.strings:
+        apart = knowledge.calibrated or any(part.family.shares_rows for part in knowledge.parts)
+        if not apart and not self.table.strings:
             weights = np.where(known, 1.0, weight) * self._weights
             rows = Hidden(self.table, self.assignment.codes, weights)
             given = knowledge.given_weights

@@ -13,6 +13,8 @@ from likely.estimators.values import packed, unpacked
 from likely.families import FAMILIES, Family, Gaussian, Named, Together, on_one_line
 from likely.files import Arrays, Contents
 from likely.joint import Part
+from likely.mixed import Mixed
+from likely.mixed_density import MixedStatistics
 from likely.statistics import Assignment, JointStatistics, Labels, Statistics
 from likely.table import Block, Columns, Table
 
@@ -27,7 +29,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
+    "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words", Mixed.name), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "Mixture": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),
@@ -155,6 +157,10 @@ def _part(described: Any, width: int, arrays: Mapping[str, NDArray[Any]]) -> Par
 def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
     """Raise unless the estimator could have these families in these blocks."""
     families, full, several = KINDS[kind]
+    if len(parts) == 1 and isinstance(parts[0].family, Mixed) and Mixed.name in families:
+        if parts[0].columns != parts[0].family.columns:
+            raise ValueError("expected a mixture of the columns of its blocks, got others")
+        parts, families = parts[0].family.blocks, tuple(name for name in families if name != Mixed.name)
     for family, *_ in parts:
         matrix = isinstance(family, Gaussian) and family.covariance == "full"
         if packed(family, "family", {})["is"] not in families or full not in (None, matrix):
@@ -167,10 +173,13 @@ def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
 
 
 def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays) -> dict[str, Any]:
+    mixed = {}
     if part.family.name in OF_TEXT:
         from likely.estimators.saved_words import packed_words
 
         packed_words(statistics, name, arrays)
+    elif isinstance(part.family, Mixed):
+        mixed["components"] = _packed_components(part.family, statistics, name, arrays)
     for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
         arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
     if statistics.origin is not None:
@@ -190,7 +199,18 @@ def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays)
         "lost": statistics.lost is not None,
         **({} if names is None else {"names": names}),
         **({} if part.encoding is None else {"width": part.encoding.width}),
+        **mixed,
     }
+
+
+def _packed_components(family: Mixed, statistics: Any, name: str, arrays: Arrays) -> list[list[dict[str, Any]]]:
+    """Describe the blocks of every component, whose weights and sums are put among the arrays."""
+    found = []
+    for m, each in enumerate(statistics.components):
+        arrays[f"{name}.{m}.weight"] = each.weights.sums["weight"]
+        blocks = zip(family.blocks, each.blocks, strict=True)
+        found.append([_packed_block(p, b, f"{name}.{m}.{i}", arrays) for i, (p, b) in enumerate(blocks)])
+    return found
 
 
 def _block(
@@ -206,6 +226,8 @@ def _block(
         from likely.estimators.saved_words import read_words
 
         return read_words(classes, name, arrays)
+    if isinstance(part.family, Mixed):
+        return _components(part.family, classes, width, name, _get(described, "components", list), arrays)
     none = part.family.collect(
         Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32))
     )
@@ -229,6 +251,42 @@ def _block(
     )
     check_block(statistics, part.family, width if part.columns is None else len(part.columns))
     return statistics
+
+
+def _components(
+    family: Mixed,
+    classes: Labels,
+    width: int,
+    name: str,
+    described: list[Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> MixedStatistics:
+    """Return the statistics of every component of classes that are mixtures."""
+    sizes = {len(each) for each in described if isinstance(each, list)}
+    if len(described) != family.components or sizes != {len(family.parts)}:
+        raise ValueError(f"expected {family.components} components of {len(family.parts)} blocks, got others")
+    _check_columns(family, width)
+    found = []
+    for m, blocks in enumerate(described):
+        weights = _float_array(f"{name}.{m}.weight", arrays)
+        own = Statistics({"weight": weights}, {"weight": ("class",)}, {"class": classes})
+        check_weights(own)
+        read = (
+            _block(part, classes, width, f"{name}.{m}.{i}", each if isinstance(each, dict) else {}, arrays)
+            for i, (part, each) in enumerate(zip(family.blocks, blocks, strict=True))
+        )
+        found.append(JointStatistics(own, tuple(read)))
+    return MixedStatistics.of(tuple(found))
+
+
+def _check_columns(family: Mixed, width: int) -> None:
+    """Raise unless the columns of a mixture's blocks are among those of the table, each once."""
+    inner = [part.family for part in family.blocks]
+    numbers = [j for part in family.blocks for j in part.columns or ()]
+    known = all(type(j) is int and 0 <= j < width for j in numbers) and len(set(numbers)) == len(numbers)
+    whole = any(part.columns is None for part in family.blocks)
+    if any(isinstance(each, Mixed) for each in inner) or not known or (whole and len(inner) > 1):
+        raise ValueError("expected every column in one block of a mixture, got others")
 
 
 def _float_array(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

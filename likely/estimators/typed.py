@@ -12,7 +12,6 @@ from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, tell_of_unlabelled
 from likely.estimators.partly import check_unlabelled
 from likely.estimators.tables import TableQuestions
-from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema, read_target
 from likely.select import SAMPLE
@@ -82,7 +81,7 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             return super().forget(X, y, sample_weight)
         knowledge = self._known()
         batches = labelled(self.schema_, self._opened(X), y, sample_weight)
-        gone = [collect(table, assignment, knowledge.parts) for table, assignment in batches]
+        gone = [knowledge.collect(table, assignment) for table, assignment in batches]
         if gone:
             self._without(reduce(operator.add, gone))
         return self
@@ -140,16 +139,16 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             tell_of_unlabelled(sample.unlabelled, y)
             if sample.whole:
                 return self._begun(*sample.rows), sample.rows.table
-            known, note = self._begun_by(sample.rows), False
+            known, note = self._begun(*sample.rows), False
+            nothing = Assignment(
+                sample.rows.assignment.classes, np.full(sample.rows.table.rows, -1, dtype=np.int32)
+            )  # what was chosen stays, and all rows are still to be learned
+            statistics = known.collect(sample.rows.table, nothing)
+        else:
+            statistics = known.statistics
         table = None
         for table, assignment in labelled(schema, rows, y, sample_weight, note=note):
-            known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
+            statistics = statistics + known.collect(table, assignment)
         if table is None:
             raise ValueError("expected rows with a label, got none")
-        return known, table
-
-    def _begun_by(self, sample: Labelled) -> Knowledge:
-        """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""
-        knowledge = self._begun(*sample)
-        nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
-        return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
+        return known.with_statistics(statistics), table

@@ -122,6 +122,8 @@ class Family(ABC):
     expects: str
     calibrated = False
     """Whether scores were fitted on rows that were held out, so that they give probabilities to be trusted."""
+    shares_rows = False
+    """Whether a density must be given to collect more rows, as it says which part of a class they belong to."""
     guessed = 0.0
     """The weight of the rows whose classes were guessed: they do not make surer."""
 
