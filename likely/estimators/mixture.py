@@ -21,6 +21,9 @@ from likely.telling import tell
 # Spherical, diagonal and full covariances, one for all components or one each.
 STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))
 
+# Starts whose likelihoods differ by less than this share end at the same maximum: the first of them is kept.
+_ROUNDING = 1e-10
+
 
 class Start(NamedTuple):
     """Where one start has ended."""
@@ -78,7 +81,8 @@ class Mixture(ByColumn, TableQuestions):
     max_iterations
         how many steps each start takes at most
     pseudo_rows
-        rows like all rows together that every component is imagined to have, so that none can shrink to a point
+        rows like all rows together, but of independent columns, that every component is imagined to have, so that none
+        can shrink to a point
     smoothing
         pseudo-counts of categories and words
     missing
@@ -187,7 +191,7 @@ class Mixture(ByColumn, TableQuestions):
             rows, parts, k, start, times, generator, tolerance=float(self.tolerance), most=self.max_iterations
         ):
             starts.append(Start(found.log_likelihood, len(found.log_likelihoods) - 1, found.converged))
-            if best is None or found.log_likelihood > best.log_likelihood:
+            if best is None or found.log_likelihood > best.log_likelihood + _ROUNDING * abs(best.log_likelihood):
                 best = found
         assert best is not None
         self._tell_of(best, k)
@@ -289,7 +293,7 @@ class Mixture(ByColumn, TableQuestions):
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         if kind is not Gaussian:
             return kind(pseudo_rows=self.pseudo_rows)
-        return Gaussian(self.covariance, self.tied, 0.0, None, self.pseudo_rows)
+        return Gaussian(self.covariance, self.tied, pseudo_rows=self.pseudo_rows, uncorrelated=True)
 
     def _checked(self, rows: Hidden) -> tuple[int, Any]:
         """Return the number of components and the start, or raise if they do not fit the rows."""
