@@ -104,11 +104,18 @@ def climb(
             break
         if step == most:
             break
-        statistics = found.statistics
-        while (place := _empty(statistics)) is not None:
-            statistics, removed = _without(statistics, place), removed + 1
+        statistics, gone = without_empty(found.statistics)
+        removed += gone
         joint = Joint.solve(statistics, parts, rows.table.columns)
     return Climb(joint, statistics, told, converged, removed)
+
+
+def without_empty(statistics: JointStatistics) -> tuple[JointStatistics, int]:
+    """Return the statistics of the classes that rows belong to, and how many others there were."""
+    removed = 0
+    while (place := _empty(statistics)) is not None:
+        statistics, removed = _without(statistics, place), removed + 1
+    return statistics, removed
 
 
 def _empty(statistics: JointStatistics) -> int | None:

@@ -9,8 +9,8 @@ import numpy as np
 from likely.clustering import Clustering, restarts
 from likely.distinct import DistinctRows, drawn_rows
 from likely.families import Gaussian
-from likely.hidden import Climb, Hidden, climb
-from likely.joint import Part
+from likely.hidden import Climb, Hidden, Step, climb
+from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.starts import read_points
 from likely.statistics import Array, Assignment, JointStatistics
@@ -22,6 +22,8 @@ _ENOUGH = 20_000
 # Runs of k-means for each of the first two starts, and how many steps each takes at most.
 _TRIES = 4
 _STEPS = 100
+# How fast early batches are forgotten: at ½ or less steps never settle, at 1 the first groups are remembered too long.
+_FORGETTING = 0.7
 
 
 class Sample(NamedTuple):
@@ -61,6 +63,19 @@ def climbs(
         statistics = given(rows, parts, k, start) if sample is None else begin(sample, parts, k, start, generator, i)
         told = None if watch is None else lambda step, told, i=i: watch(i, step, told)
         yield climb(rows, statistics, parts, tolerance=tolerance, most=most, watch=told)
+
+
+def learned(known: JointStatistics, joint: Joint, batch: Hidden) -> Step:
+    """Learn from one more batch (stepwise EM; Cappé and Moulines, 2009): statistics for all rows so far, about.
+
+    Those that are known keep the share 1 − γ, the batch gets γ = (t + 2)^−0.7, where t is how many batches of its
+    weight came before. ``joint`` is what the known ones solve to. The likelihood is the batch's before it is learned.
+    """
+    found = batch.expect(joint)
+    before, more = float(known.weights.sums["weight"].sum()), batch.weight
+    share = (before / more + 2) ** -_FORGETTING
+    every = before + more
+    return found._replace(statistics=known * ((1 - share) * every / before) + found.statistics * (share * every / more))
 
 
 def given(rows: Hidden, parts: tuple[Part, ...], k: int, start: Any) -> JointStatistics:

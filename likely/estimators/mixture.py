@@ -1,25 +1,22 @@
 """Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.by_column import ByColumn
+from likely.estimators.criteria import Criteria
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import is_typed, together
 from likely.estimators.questions import random_generator
-from likely.estimators.tables import TableQuestions
 from likely.families import Gaussian
-from likely.hidden import Climb, Hidden
-from likely.mixtures import STARTS, climbs
+from likely.hidden import Climb, Hidden, without_empty
+from likely.mixtures import STARTS, climbs, learned
+from likely.schema import Schema
 from likely.statistics import Array, Assignment
-from likely.table import read_weights
+from likely.table import Table, read_weights
 from likely.telling import tell
-
-# Spherical, diagonal and full covariances, one for all components or one each.
-STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))
 
 # Starts whose likelihoods differ by less than this share end at the same maximum: the first of them is kept.
 _ROUNDING = 1e-10
@@ -33,27 +30,7 @@ class Start(NamedTuple):
     converged: bool
 
 
-class Candidate(NamedTuple):
-    """A mixture that was tried, and how good it is: the less, the better."""
-
-    n_components: int
-    covariance: str
-    tied: bool
-    log_likelihood: float
-    free_parameters: int
-    bic: float
-    aic: float
-    icl: float
-
-
-class Selected(NamedTuple):
-    """All mixtures that were tried, the best first, and the best of them."""
-
-    table: list[Candidate]
-    best: "Mixture"
-
-
-class Mixture(ByColumn, TableQuestions):
+class Mixture(ByColumn, Criteria):
     """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
 
     It is fitted by expectation maximisation: the share of each row that belongs to each component, then the components
@@ -172,13 +149,7 @@ class Mixture(ByColumn, TableQuestions):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        schema = None
-        if is_typed(X):
-            opened = self._opened(X)
-            schema = self._inferred(opened, None)
-            table = schema.table(together(opened))
-        else:
-            table = self._read_first(X)
+        schema, table = self._read_all(X)
         rows = Hidden(table, None, read_weights(sample_weight, table.rows))
         k, start = self._checked(rows)
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
@@ -194,7 +165,12 @@ class Mixture(ByColumn, TableQuestions):
             if best is None or found.log_likelihood > best.log_likelihood + _ROUNDING * abs(best.log_likelihood):
                 best = found
         assert best is not None
-        self._tell_of(best, k)
+        self._tell_of_removed(best.removed, k)
+        if not best.converged:
+            tell(
+                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
+                "raise max_iterations or tolerance"
+            )
         knowledge = Knowledge(parts, best.statistics, table.columns, None)
         self._keep(table, knowledge)
         self._keep_schema(schema, "group")
@@ -203,83 +179,47 @@ class Mixture(ByColumn, TableQuestions):
         self.n_iterations_ = len(best.log_likelihoods) - 1
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
-        """Find the components of rows X, and return the likeliest of each row."""
-        return self.fit(X, y, sample_weight).predict(X)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of rows, by one step of expectation maximisation (stepwise EM).
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean of log p(x) over the rows."""
-        return float(np.average(self.log_density(X), weights=sample_weight))
-
-    def bic(self, X: Any) -> float:
-        """Return −2 log-likelihood + free parameters × log rows (Schwarz): the less, the better."""
-        told = self.log_density(X)
-        return self._bic(float(told.sum()), len(told))
-
-    def aic(self, X: Any) -> float:
-        """Return −2 log-likelihood + 2 × free parameters (Akaike): the less, the better."""
-        return self._aic(float(self.log_density(X).sum()))
-
-    def icl(self, X: Any) -> float:
-        """Return the BIC − 2 Σ log p(a row's likeliest component), which asks for components that lie apart."""
-        return self.bic(X) - 2 * float(self.predict_log_proba(X).max(axis=1).sum())
-
-    def _bic(self, log_likelihood: float, rows: int) -> float:
-        return -2 * log_likelihood + self.joint_.free_parameters() * float(np.log(rows))
-
-    def _aic(self, log_likelihood: float) -> float:
-        return -2 * log_likelihood + 2 * self.joint_.free_parameters()
-
-    @classmethod
-    def select(
-        cls,
-        X: Any,
-        components: Iterable[int] = range(1, 10),
-        structures: Iterable[tuple[str, bool]] = STRUCTURES,
-        *,
-        by: str = "bic",
-        **parameters: Any,
-    ) -> Selected:
-        """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
+        The first batch is learned as by ``fit``. Statistics become (1 − γ) of what they were + γ of the batch's, with
+        γ = (t + 2)^−0.7, where t is how many batches of this size came before: the first groups are forgotten, and
+        steps settle. What the columns are is decided by the first batch. ``log_likelihood_`` is that of the batch
+        before it is learned.
 
         Parameters
         ----------
-        X
-            rows, as ``fit`` takes them
-        components
-            numbers of components
-        structures
-            pairs of ``covariance`` and ``tied``
-        by
-            "bic", "aic" or "icl"
-        parameters
-            all other parameters of the mixtures
+        X, y, sample_weight
+            as in ``fit``
 
         Examples
         --------
         >>> import numpy as np
-        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
-        >>> found = Mixture.select(X, range(1, 4), [("spherical", True), ("full", False)])
-        >>> found.best
-        Mixture(covariance='spherical', tied=True)
-        >>> [candidate.n_components for candidate in found.table[:2]]
-        [2, 3]
+        >>> rng = np.random.default_rng(0)
+        >>> model = Mixture(2, covariance="spherical")
+        >>> for _ in range(20):
+        ...     _ = model.partial_fit(rng.normal(size=(100, 1)) + rng.choice([-5.0, 5.0], (100, 1)))
+        >>> float(model.class_count_.sum().round())
+        2000.0
+        >>> sorted(model.means_.ravel().round().tolist())
+        [-5.0, 5.0]
         """
-        if by not in ("bic", "aic", "icl"):
-            raise ValueError(f"expected by='bic', 'aic' or 'icl', got {by!r}")
-        tried: list[tuple[Candidate, Mixture]] = []
-        for covariance, tied in structures:
-            for k in components:
-                model = cls(k, covariance=covariance, tied=tied, **parameters).fit(X)
-                told, number = model.log_likelihood_, model.joint_.free_parameters()
-                sure = model.predict_log_proba(X).max(axis=1)
-                bic = model._bic(told, len(sure))
-                how_good = bic, model._aic(told), bic - 2 * float(sure.sum())
-                tried.append((Candidate(k, covariance, tied, told, number, *how_good), model))
-        if not tried:
-            raise ValueError("expected numbers of components and structures to choose from, got none")
-        tried.sort(key=lambda one: float(getattr(one[0], by)))
-        return Selected([candidate for candidate, _ in tried], tried[0][1])
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight)
+        known, table = self._known(), self._read_next(X)
+        batch = Hidden(table, None, read_weights(sample_weight, table.rows))
+        found = learned(known.statistics, known.joint, batch)
+        statistics, removed = without_empty(found.statistics)
+        knowledge = known.with_statistics(statistics)
+        knowledge.joint  # noqa: B018  what cannot be solved is said before anything changes
+        self._tell_of_removed(removed, len(known.statistics.classes))
+        self._replace(knowledge)
+        self.log_likelihood_ = found.log_likelihood
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
+        """Find the components of rows X, and return the likeliest of each row."""
+        return self.fit(X, y, sample_weight).predict(X)
 
     @property
     def means_(self) -> Array:
@@ -289,6 +229,14 @@ class Mixture(ByColumn, TableQuestions):
         for part, density in zip(joint.parts, joint.densities, strict=True):
             found[:, slice(None) if part.columns is None else part.columns] = density.means
         return found
+
+    def _read_all(self, X: Any) -> tuple[Schema | None, Table]:
+        """Read the rows to begin with, and find out what the columns of a table are."""
+        if not is_typed(X):
+            return None, self._read_first(X)
+        opened = self._opened(X)
+        schema = self._inferred(opened, None)
+        return schema, schema.table(together(opened))
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         if kind is not Gaussian:
@@ -321,13 +269,7 @@ class Mixture(ByColumn, TableQuestions):
             )
         return int(k), start
 
-    def _tell_of(self, found: Climb, k: int) -> None:
-        if found.removed:
-            tell(
-                f"{found.removed} of {k} components became empty and were taken out: ask for fewer, or begin elsewhere"
-            )
-        if not found.converged:
-            tell(
-                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
-                "raise max_iterations or tolerance"
-            )
+    @staticmethod
+    def _tell_of_removed(removed: int, k: int) -> None:
+        if removed:
+            tell(f"{removed} of {k} components became empty and were taken out: ask for fewer, or begin elsewhere")
