@@ -153,7 +153,7 @@ def test_a_component_that_nothing_comes_to_is_taken_out():
         for _ in range(500):
             model.partial_fit(X[50:])
 
-    with pytest.warns(UserWarning, match="1 of 2 components became empty"):
+    with pytest.warns(UserWarning, match="components became empty: 1 of 2 taken out"):
         stream()
     assert model.priors_.tolist() == [1.0]
     assert model.means_.round().tolist() == [[9.0]]

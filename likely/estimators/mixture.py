@@ -1,6 +1,6 @@
 """Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,24 +10,14 @@ from likely.estimators.criteria import Criteria
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import is_typed, together
 from likely.estimators.questions import random_generator
+from likely.estimators.watching import Watching
 from likely.families import Gaussian
 from likely.hidden import Climb, Hidden, without_empty
-from likely.mixtures import STARTS, climbs, learned
+from likely.mixtures import STARTS, Aim, Search, Start, climbed, learned
 from likely.schema import Schema
 from likely.statistics import Array, Assignment
 from likely.table import Table, read_weights
 from likely.telling import tell
-
-# Starts whose likelihoods differ by less than this share end at the same maximum: the first of them is kept.
-_ROUNDING = 1e-10
-
-
-class Start(NamedTuple):
-    """Where one start has ended."""
-
-    log_likelihood: float
-    iterations: int
-    converged: bool
 
 
 class Mixture(ByColumn, Criteria):
@@ -68,6 +58,11 @@ class Mixture(ByColumn, Criteria):
         columns of categories that are not taken as independent
     random_state
         a seed, or a NumPy generator
+    progress
+        whether a fit that takes some seconds shows on a terminal, in one line, how far it is
+    checkpoint
+        the path of a file in which a fit keeps how far it is, every ten seconds and when it is interrupted; ``fit`` of
+        the same rows goes on from there, ends at the same bits, and removes it
 
     Attributes
     ----------
@@ -82,7 +77,7 @@ class Mixture(ByColumn, Criteria):
     n_iterations_, converged_
         how many steps the best start took, and whether it ended by itself
     log_likelihoods_
-        before every step of the best start
+        before every step of the best start; no step lowers it, unless an empty component was begun anew
     starts_
         log-likelihood, iterations and whether it converged, of each start
     n_features_in_, feature_names_in_
@@ -122,6 +117,8 @@ class Mixture(ByColumn, Criteria):
         missing: Any = (),
         together: Any = (),
         random_state: Any = 0,
+        progress: bool = True,
+        checkpoint: Any = None,
     ):
         self.n_components = n_components
         self.covariance = covariance
@@ -136,6 +133,8 @@ class Mixture(ByColumn, Criteria):
         self.missing = missing
         self.together = together
         self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of rows X, forgetting all that was found before.
@@ -153,28 +152,17 @@ class Mixture(ByColumn, Criteria):
         rows = Hidden(table, None, read_weights(sample_weight, table.rows))
         k, start = self._checked(rows)
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
-        parts = self._parts(table, every)
-        best: Climb | None = None
-        starts = []
-        times = self.n_starts if isinstance(start, str) else 1
-        generator = random_generator(self.random_state)
-        for found in climbs(
-            rows, parts, k, start, times, generator, tolerance=float(self.tolerance), most=self.max_iterations
-        ):
-            starts.append(Start(found.log_likelihood, len(found.log_likelihoods) - 1, found.converged))
-            if best is None or found.log_likelihood > best.log_likelihood + _ROUNDING * abs(best.log_likelihood):
-                best = found
+        aim = Aim(self._parts(table, every), k, start, float(self.tolerance), self.max_iterations)
+        search = Search.of(self.n_starts if isinstance(start, str) else 1, random_generator(self.random_state))
+        look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
+        with Watching(rows, aim.parts, search, **look) as watch:
+            search = climbed(rows, aim, watch.search, watch)
+        best = search.best
         assert best is not None
-        self._tell_of_removed(best.removed, k)
-        if not best.converged:
-            tell(
-                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
-                "raise max_iterations or tolerance"
-            )
-        knowledge = Knowledge(parts, best.statistics, table.columns, None)
-        self._keep(table, knowledge)
+        self._tell_of(best, k)
+        self._keep(table, Knowledge(aim.parts, best.statistics, table.columns, None))
         self._keep_schema(schema, "group")
-        self.starts_, self.log_likelihoods_ = starts, best.log_likelihoods
+        self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
         return self
@@ -212,7 +200,7 @@ class Mixture(ByColumn, Criteria):
         statistics, removed = without_empty(found.statistics)
         knowledge = known.with_statistics(statistics)
         knowledge.joint  # noqa: B018  what cannot be solved is said before anything changes
-        self._tell_of_removed(removed, len(known.statistics.classes))
+        _tell_of_empty(len(known.statistics.classes), removed)
         self._replace(knowledge)
         self.log_likelihood_ = found.log_likelihood
         return self
@@ -267,9 +255,26 @@ class Mixture(ByColumn, Criteria):
                 f"expected start as the number of a group, from 0 to {k - 1} and each used, for each of the {n} rows, "
                 f"got an array of shape {start.shape} and type {start.dtype}"
             )
-        return int(k), start
+        return int(k), start.astype(np.int32)
 
-    @staticmethod
-    def _tell_of_removed(removed: int, k: int) -> None:
-        if removed:
-            tell(f"{removed} of {k} components became empty and were taken out: ask for fewer, or begin elsewhere")
+    def _decisive(self) -> dict[str, Any]:
+        """Return what the result of a fit depends on, beside the rows."""
+        parameters = self.get_params()
+        del parameters["progress"], parameters["checkpoint"]
+        if not isinstance(self.random_state, int | np.integer):
+            parameters["random_state"] = type(self.random_state).__name__  # its draws are in the checkpoint
+        return parameters
+
+    def _tell_of(self, found: Climb, k: int) -> None:
+        _tell_of_empty(k, found.removed, found.revived)
+        if not found.converged:
+            tell(
+                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
+                "raise max_iterations or tolerance"
+            )
+
+
+def _tell_of_empty(k: int, removed: int, revived: int = 0) -> None:
+    if removed or revived:
+        anew = f"{revived} begun anew at the rows explained worst, " if revived else ""
+        tell(f"components became empty: {anew}{removed} of {k} taken out; ask for fewer, or begin elsewhere")
