@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.columns import CountedColumn, PlacedColumn, column_values, string_places, text_keys
 from likely.statistics import Array, Assignment
-from likely.table import Table
+from likely.table import SparseRows, Table
 
 Keys = NDArray[np.uint64]
 
@@ -121,9 +121,18 @@ def drawn_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -
     [(5.0, 3.0), (7.0, 1.0)]
     """
     table, assignment = _with_weight(table, assignment)
+    labels = text_keys(assignment.classes.tolist())
+    if isinstance(table.cells, SparseRows):
+        keys = _keys([_sparse_keys(table.cells), labels[assignment.codes]], _seeds(seed, 2))
+    else:
+        keys = _dense_keys(table, labels[assignment.codes], seed)
+    drawn, weights = _lowest(keys, assignment.weights, most)
+    return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights)
+
+
+def _dense_keys(table: Table, labels: Keys, seed: Any) -> Keys:
     seeds = _seeds(seed, table.columns.width + 1)
     names = {j: text_keys(texts.tolist()) for j, texts in table.categories.items()}
-    labels = text_keys(assignment.classes.tolist())
     keys = np.empty(table.rows, dtype=np.uint64)
     for first in range(0, table.rows, _TILE):
         rows = slice(first, first + _TILE)
@@ -132,9 +141,18 @@ def drawn_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -
             string_places(tile.strings[j]) if j in tile.strings else _cell_keys(column_values(tile, j), names.get(j))
             for j in range(table.columns.width)
         )
-        keys[rows] = _keys([*cells, labels[assignment.codes[rows]]], seeds)
-    drawn, weights = _lowest(keys, assignment.weights, most)
-    return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights)
+        keys[rows] = _keys([*cells, labels[rows]], seeds)
+    return keys
+
+
+def _sparse_keys(cells: SparseRows) -> Keys:
+    """Return a key of every row of a sparse matrix, whatever the order of its cells; one of 0 says nothing."""
+    values = _cell_keys(cells.values.astype(np.float64), None)
+    keys = _mixed(_mixed(cells.indices.astype(np.uint64) * _GOLDEN + _GOLDEN) + values)
+    keys[values == 0] = 0
+    # Differences of sums that are taken modulo 2⁶⁴ are exact.
+    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(keys, dtype=np.uint64)])
+    return np.diff(before[cells.starts])
 
 
 def _with_weight(table: Table, assignment: Assignment) -> tuple[Table, Assignment]:

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.statistics import Array, JointStatistics
-from likely.table import Table
+from likely.table import Columns, Table
 
 # A class that fewer rows than this belong to, all their shares together, is empty.
 _NO_ROWS = 1e-3
+# How often a climb begins a class anew that has become empty.
+_REVIVALS = 3
 
 
 class Step(NamedTuple):
@@ -61,6 +63,19 @@ class Hidden:
         return Step(reduce(operator.add, found), told)
 
 
+class Ascent(NamedTuple):
+    """Where a climb is: the statistics to solve next, and the likelihoods before every step so far."""
+
+    statistics: JointStatistics
+    log_likelihoods: tuple[float, ...] = ()
+    removed: int = 0
+    """classes that became empty, and were taken out"""
+    revived: int = 0
+    """how often one was begun anew instead"""
+    since: int = 0
+    """the first likelihood after that"""
+
+
 class Climb(NamedTuple):
     """Where a climb has ended: the joint, the statistics it was solved from, and the likelihood of every step."""
 
@@ -70,6 +85,8 @@ class Climb(NamedTuple):
     converged: bool
     removed: int
     """classes that became empty, and were taken out"""
+    revived: int = 0
+    """how often one was begun anew instead"""
 
     @property
     def log_likelihood(self) -> float:
@@ -77,40 +94,60 @@ class Climb(NamedTuple):
         return self.log_likelihoods[-1]
 
 
+Revive = Callable[[JointStatistics, Joint], JointStatistics]
+
+
 def climb(
     rows: Hidden,
-    start: JointStatistics,
+    start: JointStatistics | Ascent,
     parts: tuple[Part, ...],
     *,
     tolerance: float,
     most: int,
     priors: Array | None = None,
-    watch: Callable[[int, float], object] | None = None,
+    revive: Revive | None = None,
+    watch: Callable[[Ascent], object] | None = None,
 ) -> Climb:
     """Climb from first statistics until a step gains less than ``tolerance`` for each row, or ``most`` were taken.
 
-    ``priors``: class weights that stay as they are; ``watch`` is told the number of every step, and the likelihood
-    before it. A class that becomes empty is taken out, if no labels are known.
+    ``priors``: class weights that stay as they are. If no labels are known, a class that becomes empty is taken out, or
+    some times begun anew by ``revive``, which is given the statistics of the others and their joint. ``watch`` is told
+    where the climb is before every further step; it can go on from there.
     """
-    statistics, told, converged, removed = start, [], False, 0
-    joint = Joint.solve(statistics, parts, rows.table.columns, priors)
-    for step in range(most + 1):
+    at = start if isinstance(start, Ascent) else Ascent(start)
+    converged = False
+    joint = Joint.solve(at.statistics, parts, rows.table.columns, priors)
+    for step in range(len(at.log_likelihoods), most + 1):
         found = rows.expect(joint)
-        told.append(found.log_likelihood)
+        gain = found.log_likelihood - at.log_likelihoods[-1] if step > at.since else np.inf
+        at = at._replace(log_likelihoods=(*at.log_likelihoods, found.log_likelihood))
+        converged = bool(gain < tolerance * rows.weight)
+        if converged or step == most or not np.isfinite(found.log_likelihood):
+            break
+        at = at._replace(statistics=found.statistics)
+        if rows.codes is None:
+            at = _mended(at, parts, rows.table.columns, revive)
         if watch is not None:
-            watch(step, found.log_likelihood)
-        if not np.isfinite(found.log_likelihood):
-            break
-        if step and told[-1] - told[-2] < tolerance * rows.weight:
-            converged = True
-            break
-        if step == most:
-            break
-        statistics = found.statistics
-        while rows.codes is None and (place := _empty(statistics)) is not None:
-            statistics, removed = _without(statistics, place), removed + 1
-        joint = Joint.solve(statistics, parts, rows.table.columns, priors)
-    return Climb(joint, statistics, told, converged, removed)
+            watch(at)
+        joint = Joint.solve(at.statistics, parts, rows.table.columns, priors)
+    return Climb(joint, at.statistics, list(at.log_likelihoods), converged, at.removed, at.revived)
+
+
+def _mended(at: Ascent, parts: tuple[Part, ...], columns: Columns, revive: Revive | None) -> Ascent:
+    """Take empty classes out, and begin them anew some times."""
+    statistics, gone = without_empty(at.statistics)
+    if gone and revive is not None and at.revived < _REVIVALS:
+        statistics = revive(statistics, Joint.solve(statistics, parts, columns))
+        gone, at = gone - 1, at._replace(revived=at.revived + 1, since=len(at.log_likelihoods))
+    return at._replace(statistics=statistics, removed=at.removed + gone)
+
+
+def without_empty(statistics: JointStatistics) -> tuple[JointStatistics, int]:
+    """Return the statistics of the classes that rows belong to, and how many others there were."""
+    removed = 0
+    while (place := _empty(statistics)) is not None:
+        statistics, removed = _without(statistics, place), removed + 1
+    return statistics, removed
 
 
 def _empty(statistics: JointStatistics) -> int | None:

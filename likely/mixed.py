@@ -15,7 +15,7 @@ from likely.families import Density, Family
 from likely.hidden import Climb, Hidden
 from likely.joint import Joint, Part
 from likely.mixed_density import MixedDensity, MixedStatistics, columns_of
-from likely.mixtures import climbs
+from likely.mixtures import Aim, Search, climbed
 from likely.statistics import Assignment, JointStatistics, Statistics
 from likely.table import Block, Columns, Table
 
@@ -149,5 +149,8 @@ def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, gener
 
 
 def _climbed(rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any) -> Climb:
-    every = climbs(rows, parts, k, "k-means++", 2 if k > 1 else 1, generator, tolerance=_TOLERANCE, most=_STEPS)
-    return max(every, key=lambda one: one.log_likelihood)
+    search = Search.of(2 if k > 1 else 1, generator)
+    aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
+    best = climbed(rows, aim, search, watch=lambda _: None).best
+    assert best is not None
+    return best

@@ -1,56 +1,27 @@
 """Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.by_column import ByColumn
+from likely.estimators.criteria import Criteria
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import is_typed, together
 from likely.estimators.questions import random_generator
-from likely.estimators.tables import TableQuestions
+from likely.estimators.watching import Watching
 from likely.families import Gaussian
-from likely.hidden import Climb, Hidden
+from likely.hidden import Climb, Hidden, without_empty
 from likely.labels import read_weights
-from likely.mixtures import STARTS, climbs
+from likely.mixtures import STARTS, Aim, Search, Start, climbed, learned
+from likely.schema import Schema
 from likely.statistics import Array, Assignment
+from likely.table import Table
 from likely.telling import tell
 
-# Spherical, diagonal and full covariances, one for all components or one each.
-STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))
 
-
-class Start(NamedTuple):
-    """Where one start has ended."""
-
-    log_likelihood: float
-    iterations: int
-    converged: bool
-
-
-class Candidate(NamedTuple):
-    """A mixture that was tried, and how good it is: the less, the better."""
-
-    n_components: int
-    covariance: str
-    tied: bool
-    log_likelihood: float
-    free_parameters: int
-    bic: float
-    aic: float
-    icl: float
-
-
-class Selected(NamedTuple):
-    """All mixtures that were tried, the best first, and the best of them."""
-
-    table: list[Candidate]
-    best: "Mixture"
-
-
-class Mixture(ByColumn, TableQuestions):
+class Mixture(ByColumn, Criteria):
     """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
 
     It is fitted by expectation maximisation: the share of each row that belongs to each component, then the components
@@ -78,7 +49,8 @@ class Mixture(ByColumn, TableQuestions):
     max_iterations
         how many steps each start takes at most
     pseudo_rows
-        rows like all rows together that every component is imagined to have, so that none can shrink to a point
+        rows like all rows together, but of independent columns, that every component is imagined to have, so that none
+        can shrink to a point
     smoothing
         pseudo-counts of categories and words
     missing
@@ -87,6 +59,11 @@ class Mixture(ByColumn, TableQuestions):
         columns of categories that are not taken as independent
     random_state
         a seed, or a NumPy generator
+    progress
+        whether a fit that takes some seconds shows on a terminal, in one line, how far it is
+    checkpoint
+        the path of a file in which a fit keeps how far it is, every ten seconds and when it is interrupted; ``fit`` of
+        the same rows goes on from there, ends at the same bits, and removes it
 
     Attributes
     ----------
@@ -101,7 +78,7 @@ class Mixture(ByColumn, TableQuestions):
     n_iterations_, converged_
         how many steps the best start took, and whether it ended by itself
     log_likelihoods_
-        before every step of the best start
+        before every step of the best start; no step lowers it, unless an empty component was begun anew
     starts_
         log-likelihood, iterations and whether it converged, of each start
     n_features_in_, feature_names_in_
@@ -141,6 +118,8 @@ class Mixture(ByColumn, TableQuestions):
         missing: Any = (),
         together: Any = (),
         random_state: Any = 0,
+        progress: bool = True,
+        checkpoint: Any = None,
     ):
         self.n_components = n_components
         self.covariance = covariance
@@ -155,6 +134,8 @@ class Mixture(ByColumn, TableQuestions):
         self.missing = missing
         self.together = together
         self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of rows X, forgetting all that was found before.
@@ -168,114 +149,66 @@ class Mixture(ByColumn, TableQuestions):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        schema = None
-        if is_typed(X):
-            opened = self._opened(X)
-            schema = self._inferred(opened, None)
-            table = schema.table(together(opened))
-        else:
-            table = self._read_first(X)
+        schema, table = self._read_all(X)
         rows = Hidden(table, None, read_weights(sample_weight, table.rows))
         k, start = self._checked(rows)
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
-        parts = self._parts(table, every)
-        best: Climb | None = None
-        starts = []
-        times = self.n_starts if isinstance(start, str) else 1
-        generator = random_generator(self.random_state)
-        for found in climbs(
-            rows, parts, k, start, times, generator, tolerance=float(self.tolerance), most=self.max_iterations
-        ):
-            starts.append(Start(found.log_likelihood, len(found.log_likelihoods) - 1, found.converged))
-            if best is None or found.log_likelihood > best.log_likelihood:
-                best = found
+        aim = Aim(self._parts(table, every), k, start, float(self.tolerance), self.max_iterations)
+        search = Search.of(self.n_starts if isinstance(start, str) else 1, random_generator(self.random_state))
+        look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
+        with Watching(rows, aim.parts, search, **look) as watch:
+            search = climbed(rows, aim, watch.search, watch)
+        best = search.best
         assert best is not None
         self._tell_of(best, k)
-        knowledge = Knowledge(parts, best.statistics, table.columns, None)
-        self._keep(table, knowledge)
+        self._keep(table, Knowledge(aim.parts, best.statistics, table.columns, None))
         self._keep_schema(schema, "group")
-        self.starts_, self.log_likelihoods_ = starts, best.log_likelihoods
+        self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch of rows, by one step of expectation maximisation (stepwise EM).
+
+        The first batch is learned as by ``fit``. Statistics become (1 − γ) of what they were + γ of the batch's, with
+        γ = (t + 2)^−0.7, where t is how many batches of this size came before: the first groups are forgotten, and
+        steps settle. What the columns are is decided by the first batch. ``log_likelihood_`` is that of the batch
+        before it is learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            as in ``fit``
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> model = Mixture(2, covariance="spherical")
+        >>> for _ in range(20):
+        ...     _ = model.partial_fit(rng.normal(size=(100, 1)) + rng.choice([-5.0, 5.0], (100, 1)))
+        >>> float(model.class_count_.sum().round())
+        2000.0
+        >>> sorted(model.means_.ravel().round().tolist())
+        [-5.0, 5.0]
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight)
+        known, table = self._known(), self._read_next(X)
+        batch = Hidden(table, None, read_weights(sample_weight, table.rows))
+        found = learned(known.statistics, known.joint, batch)
+        statistics, removed = without_empty(found.statistics)
+        knowledge = known.with_statistics(statistics)
+        knowledge.joint  # noqa: B018  what cannot be solved is said before anything changes
+        _tell_of_empty(len(known.statistics.classes), removed)
+        self._replace(knowledge)
+        self.log_likelihood_ = found.log_likelihood
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
         """Find the components of rows X, and return the likeliest of each row."""
         return self.fit(X, y, sample_weight).predict(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the mean of log p(x) over the rows."""
-        return float(np.average(self.log_density(X), weights=sample_weight))
-
-    def bic(self, X: Any) -> float:
-        """Return −2 log-likelihood + free parameters × log rows (Schwarz): the less, the better."""
-        told = self.log_density(X)
-        return self._bic(float(told.sum()), len(told))
-
-    def aic(self, X: Any) -> float:
-        """Return −2 log-likelihood + 2 × free parameters (Akaike): the less, the better."""
-        return self._aic(float(self.log_density(X).sum()))
-
-    def icl(self, X: Any) -> float:
-        """Return the BIC − 2 Σ log p(a row's likeliest component), which asks for components that lie apart."""
-        return self.bic(X) - 2 * float(self.predict_log_proba(X).max(axis=1).sum())
-
-    def _bic(self, log_likelihood: float, rows: int) -> float:
-        return -2 * log_likelihood + self.joint_.free_parameters() * float(np.log(rows))
-
-    def _aic(self, log_likelihood: float) -> float:
-        return -2 * log_likelihood + 2 * self.joint_.free_parameters()
-
-    @classmethod
-    def select(
-        cls,
-        X: Any,
-        components: Iterable[int] = range(1, 10),
-        structures: Iterable[tuple[str, bool]] = STRUCTURES,
-        *,
-        by: str = "bic",
-        **parameters: Any,
-    ) -> Selected:
-        """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
-
-        Parameters
-        ----------
-        X
-            rows, as ``fit`` takes them
-        components
-            numbers of components
-        structures
-            pairs of ``covariance`` and ``tied``
-        by
-            "bic", "aic" or "icl"
-        parameters
-            all other parameters of the mixtures
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
-        >>> found = Mixture.select(X, range(1, 4), [("spherical", True), ("full", False)])
-        >>> found.best
-        Mixture(covariance='spherical', tied=True)
-        >>> [candidate.n_components for candidate in found.table[:2]]
-        [2, 3]
-        """
-        if by not in ("bic", "aic", "icl"):
-            raise ValueError(f"expected by='bic', 'aic' or 'icl', got {by!r}")
-        tried: list[tuple[Candidate, Mixture]] = []
-        for covariance, tied in structures:
-            for k in components:
-                model = cls(k, covariance=covariance, tied=tied, **parameters).fit(X)
-                told, number = model.log_likelihood_, model.joint_.free_parameters()
-                sure = model.predict_log_proba(X).max(axis=1)
-                bic = model._bic(told, len(sure))
-                how_good = bic, model._aic(told), bic - 2 * float(sure.sum())
-                tried.append((Candidate(k, covariance, tied, told, number, *how_good), model))
-        if not tried:
-            raise ValueError("expected numbers of components and structures to choose from, got none")
-        tried.sort(key=lambda one: float(getattr(one[0], by)))
-        return Selected([candidate for candidate, _ in tried], tried[0][1])
 
     @property
     def means_(self) -> Array:
@@ -286,10 +219,18 @@ class Mixture(ByColumn, TableQuestions):
             found[:, slice(None) if part.columns is None else part.columns] = density.means
         return found
 
+    def _read_all(self, X: Any) -> tuple[Schema | None, Table]:
+        """Read the rows to begin with, and find out what the columns of a table are."""
+        if not is_typed(X):
+            return None, self._read_first(X)
+        opened = self._opened(X)
+        schema = self._inferred(opened, None)
+        return schema, schema.table(together(opened))
+
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         if kind is not Gaussian:
             return kind(pseudo_rows=self.pseudo_rows)
-        return Gaussian(self.covariance, self.tied, 0.0, None, self.pseudo_rows)
+        return Gaussian(self.covariance, self.tied, pseudo_rows=self.pseudo_rows, uncorrelated=True)
 
     def _checked(self, rows: Hidden) -> tuple[int, Any]:
         """Return the number of components and the start, or raise if they do not fit the rows."""
@@ -315,15 +256,26 @@ class Mixture(ByColumn, TableQuestions):
                 f"expected start as the number of a group, from 0 to {k - 1} and each used, for each of the {n} rows, "
                 f"got an array of shape {start.shape} and type {start.dtype}"
             )
-        return int(k), start
+        return int(k), start.astype(np.int32)
+
+    def _decisive(self) -> dict[str, Any]:
+        """Return what the result of a fit depends on, beside the rows."""
+        parameters = self.get_params()
+        del parameters["progress"], parameters["checkpoint"]
+        if not isinstance(self.random_state, int | np.integer):
+            parameters["random_state"] = type(self.random_state).__name__  # its draws are in the checkpoint
+        return parameters
 
     def _tell_of(self, found: Climb, k: int) -> None:
-        if found.removed:
-            tell(
-                f"{found.removed} of {k} components became empty and were taken out: ask for fewer, or begin elsewhere"
-            )
+        _tell_of_empty(k, found.removed, found.revived)
         if not found.converged:
             tell(
                 f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
                 "raise max_iterations or tolerance"
             )
+
+
+def _tell_of_empty(k: int, removed: int, revived: int = 0) -> None:
+    if removed or revived:
+        anew = f"{revived} begun anew at the rows explained worst, " if revived else ""
+        tell(f"components became empty: {anew}{removed} of {k} taken out; ask for fewer, or begin elsewhere")

@@ -109,6 +109,8 @@ class Gaussian(Family):
         (the same, but columns that do not vary get a variance too), ``"spherical"`` or ``"unit"``
     pseudo_rows
         rows like those of all classes together that every class is imagined to have, or a ``GaussianPrior``
+    uncorrelated
+        whether the columns of imagined rows are independent: so every full covariance has an inverse
     unbiased
         divide by n − 1 instead of n
     added_variance
@@ -132,6 +134,7 @@ class Gaussian(Family):
     floor: float = FLOOR
     pooling: Any = None
     flat: FlatDirections | None = None
+    uncorrelated: bool = False
     structure: Structure = field(init=False, repr=False, compare=False)
 
     name = "gaussian"
@@ -221,7 +224,8 @@ class Gaussian(Family):
         if isinstance(self.pseudo_rows, GaussianPrior):
             moments = moments.with_imagined(self.pseudo_rows.moments(moments))
         elif self.pseudo_rows > 0:
-            moments = moments.with_imagined(moments.pooled.weighing(self.pseudo_rows))
+            imagined = moments.pooled.weighing(self.pseudo_rows)
+            moments = moments.with_imagined(imagined.uncorrelated if self.uncorrelated else imagined)
         return moments if moments.n.all() else moments.filled(seen.pooled)
 
     def solve(self, statistics: Statistics) -> Density:

@@ -132,6 +132,11 @@ class Moments:
         scatter = self.scatter * (factor[:, :, None] if self.full else factor)
         return replace(self, n=np.where(self.n > 0, rows, 0.0), scatter=scatter)
 
+    @property
+    def uncorrelated(self) -> Self:
+        """The same means and variances, without covariances."""
+        return replace(self, scatter=self.scatter * np.eye(self.scatter.shape[1])) if self.full else self
+
     def filled(self, pooled: "Moments") -> Self:
         """Return moments in which a class without a cell in a column has the mean of all classes there."""
         return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))

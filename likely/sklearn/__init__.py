@@ -14,6 +14,7 @@ except ModuleNotFoundError as error:
 from likely.sklearn.categorical import CategoricalNB
 from likely.sklearn.discrete import BernoulliNB, ComplementNB, MultinomialNB
 from likely.sklearn.linear import LinearDiscriminantAnalysis
+from likely.sklearn.mixture import GaussianMixture
 from likely.sklearn.naive_bayes import GaussianNB
 from likely.sklearn.quadratic import QuadraticDiscriminantAnalysis
 from likely.sklearn.vectorizers import CountVectorizer, HashingVectorizer, TfidfVectorizer
@@ -23,6 +24,7 @@ __all__ = [
     "CategoricalNB",
     "ComplementNB",
     "CountVectorizer",
+    "GaussianMixture",
     "GaussianNB",
     "HashingVectorizer",
     "LinearDiscriminantAnalysis",

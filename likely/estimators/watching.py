@@ -1,0 +1,189 @@
+"""While a mixture is fitted: a line on the terminal if it takes long, and a file to go on from if it is stopped."""
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import files
+from likely.columns import string_places, text_keys
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.saved import Saved
+from likely.hidden import Ascent, Climb, Hidden
+from likely.joint import Joint, Part
+from likely.mixtures import Search, Start
+from likely.statistics import JointStatistics
+from likely.table import SparseRows, Table
+
+# Seconds before the line is shown, between two of it, and between two checkpoints.
+_PATIENCE = 3.0
+_AGAIN = 0.1
+_EVERY = 10.0
+_KIND = "Mixture checkpoint"
+_TILE = 1 << 16
+
+
+class Watching:
+    """Watch a search: ``with Watching(…) as watch``, and tell ``watch`` how far it is.
+
+    Parameters
+    ----------
+    rows, parts
+        what is searched, and for what
+    search
+        the search from its beginning; ``self.search`` is where a checkpoint has left it
+    progress
+        whether to show a line, if the errors go to a terminal
+    path
+        the file to write every ten seconds, and when the fit is interrupted; it is removed at the end
+    parameters
+        what else the result depends on
+    """
+
+    def __init__(
+        self,
+        rows: Hidden,
+        parts: tuple[Part, ...],
+        search: Search,
+        *,
+        progress: bool,
+        path: Any,
+        parameters: Mapping[str, Any],
+    ):
+        self.search = search
+        self._parts, self._columns, self._weight = parts, rows.table.columns, rows.weight
+        self._path = None if path is None else os.fspath(path)
+        self._shown = self._written = monotonic()
+        self._began, self._line = self._shown, bool(progress and sys.stderr is not None and sys.stderr.isatty())
+        if self._path is not None:
+            self._essence = essence(rows, parameters)
+            if os.path.exists(self._path):
+                self.search = self._read(self._path)
+            else:
+                self._written = -np.inf  # a file that cannot be written is to be known at once
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, search: Search) -> None:
+        """Take note of how far the search is."""
+        self.search, now = search, monotonic()
+        if self._line and now - self._began > _PATIENCE and now - self._shown > _AGAIN:
+            self._shown = now
+            self._show(self._told())
+        if self._path is not None and now - self._written > _EVERY:
+            self._write(self._path)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._shown > self._began:
+            self._show("")
+        if self._path is None:
+            return
+        if kind is None:
+            os.unlink(self._path)
+        elif issubclass(kind, KeyboardInterrupt | SystemExit):
+            self._write(self._path)
+
+    def _told(self) -> str:
+        seeds, starts, _, present = self.search
+        told = present.log_likelihoods if present is not None else ()
+        start = f"start {len(starts) + 1} of {len(seeds) - 1}, " if len(seeds) > 2 else ""
+        return f"{start}step {len(told)}: log-likelihood {told[-1] / self._weight:.6f} for each row" if told else start
+
+    def _show(self, line: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r{line[:width]:<{width}}\r")
+        sys.stderr.flush()
+
+    def _write(self, path: str) -> None:
+        self._written = monotonic()
+        seeds, starts, best, present = self.search
+        header: dict[str, Any] = {
+            "kind": _KIND,
+            "essence": self._essence,
+            "seeds": list(seeds),
+            "starts": [[*start] for start in starts],
+        }
+        arrays: files.Arrays = {}
+        if best is not None:
+            ended = Ascent(best.statistics, tuple(best.log_likelihoods), best.removed, best.revived)
+            header["best"] = {**self._packed("best", ended, arrays), "converged": best.converged}
+        if present is not None:
+            header["present"] = self._packed("present", present, arrays)
+        files.write(path, header, arrays)
+
+    def _packed(self, name: str, at: Ascent, arrays: files.Arrays) -> dict[str, Any]:
+        knowledge = Knowledge(self._parts, at.statistics, self._columns, None)
+        header, own = Saved("Mixture", {}, knowledge, {}).contents()
+        arrays.update({f"{name}.{each}": array for each, array in own.items()})
+        arrays[f"{name}.log-likelihoods"] = np.array(at.log_likelihoods)
+        return {"model": header, "removed": at.removed, "revived": at.revived, "since": at.since}
+
+    def _read(self, path: str) -> Search:
+        header, arrays = files.read(path)
+        if header.get("kind") != _KIND:
+            raise ValueError(
+                f"expected a checkpoint of a Mixture, or no file yet, got another kind of file in {path!r}: choose "
+                "another name"
+            )
+        if header.get("essence") != self._essence:
+            raise ValueError(
+                f"expected a checkpoint of a fit to these rows with these parameters, got that of another in {path!r}: "
+                "remove it, or choose another name"
+            )
+        try:
+            return self._unpacked(header, arrays)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"expected a whole checkpoint in {path!r}, got one with {error}: remove it") from None
+
+    def _unpacked(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Search:
+        best = present = None
+        if "present" in header:
+            present = self._ascent("present", header["present"], arrays)
+        if "best" in header:
+            at = self._ascent("best", header["best"], arrays)
+            joint = Joint.solve(at.statistics, self._parts, self._columns)
+            told = list(at.log_likelihoods)
+            best = Climb(joint, at.statistics, told, bool(header["best"]["converged"]), at.removed, at.revived)
+        starts = tuple(Start(*start) for start in header["starts"])
+        return Search(tuple(map(int, header["seeds"])), starts, best, present)
+
+    def _ascent(self, name: str, described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Ascent:
+        own = {each.removeprefix(f"{name}."): array for each, array in arrays.items() if each.startswith(f"{name}.")}
+        told = tuple(own["log-likelihoods"].tolist())
+        statistics: JointStatistics = Saved.read(described["model"], own).knowledge.statistics
+        return Ascent(statistics, told, *(int(described[each]) for each in ("removed", "revived", "since")))
+
+
+def essence(rows: Hidden, parameters: Mapping[str, Any]) -> str:
+    """Return a digest of all cells, weights and parameters: the same for the same fit only.
+
+    >>> one, other = (essence(Hidden(Table(np.array([[x]]))), {"tied": True}) for x in (1.0, 2.0))
+    >>> one == other, len(one)
+    (False, 32)
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    table = rows.table
+    for array in [*_arrays(table), *([] if rows.weights is None else [rows.weights])]:
+        digest.update(repr((array.shape, array.dtype.str)).encode())
+        for first in range(0, len(array), _TILE):
+            digest.update(np.ascontiguousarray(array[first : first + _TILE]).data)
+    digest.update(repr((table.names, table.kinds, rows.weights is None)).encode())
+    for name, value in sorted(parameters.items()):
+        text = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+        digest.update(name.encode() + b"=" + text + b";")
+    return digest.hexdigest()
+
+
+def _arrays(table: Table) -> list[NDArray[Any]]:
+    """Return all that is in a table as arrays of numbers."""
+    cells = table.cells
+    found = list(cells[:3]) if isinstance(cells, SparseRows) else [cells]
+    found += [text_keys(names.tolist()) for _, names in sorted(table.categories.items())]
+    return found + [string_places(texts) for _, texts in sorted(table.strings.items())]
