@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
 
 from likely.sklearn.categorical import CategoricalNB
 from likely.sklearn.discrete import BernoulliNB, ComplementNB, MultinomialNB
+from likely.sklearn.kmeans import KMeans, MiniBatchKMeans
 from likely.sklearn.linear import LinearDiscriminantAnalysis
 from likely.sklearn.naive_bayes import GaussianNB
 from likely.sklearn.quadratic import QuadraticDiscriminantAnalysis
@@ -25,7 +26,9 @@ __all__ = [
     "CountVectorizer",
     "GaussianNB",
     "HashingVectorizer",
+    "KMeans",
     "LinearDiscriminantAnalysis",
+    "MiniBatchKMeans",
     "MultinomialNB",
     "QuadraticDiscriminantAnalysis",
     "TfidfTransformer",

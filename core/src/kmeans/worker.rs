@@ -6,6 +6,7 @@ use super::points::{Panel, Points};
 use super::real::Real;
 use super::sums::Sums;
 use super::tile::{Least, ROWS, Side};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// From so many centres on, to look at a row's own first saves more than it takes.
 const WORTH_A_LOOK: usize = 256;
@@ -26,8 +27,11 @@ pub struct Worker<'a, P: Points> {
     lower: Vec<Side<f32>>,
     changes: Sums,
     follow: bool,
+    stop: &'a AtomicBool,
+    /// the origin itself
+    nowhere: Vec<f64>,
     moved: usize,
-    pairs: usize,
+    finite: bool,
 }
 
 /// # Safety
@@ -39,7 +43,13 @@ unsafe fn work_fast<P: Points>(worker: &mut Worker<P>, piece: &mut Piece) {
 }
 
 impl<'a, P: Points> Worker<'a, P> {
-    pub fn new(points: &'a P, weights: Option<&'a [f64]>, centres: &'a Centres<P::Number>, follow: bool) -> Self {
+    pub fn new(
+        points: &'a P,
+        weights: Option<&'a [f64]>,
+        centres: &'a Centres<P::Number>,
+        follow: bool,
+        stop: &'a AtomicBool,
+    ) -> Self {
         let groups = centres.groups();
         Self {
             points,
@@ -54,8 +64,10 @@ impl<'a, P: Points> Worker<'a, P> {
             lower: vec![[0.0; ROWS]; groups],
             changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.holes()),
             follow,
+            stop,
+            nowhere: vec![0.0; points.columns()],
             moved: 0,
-            pairs: 0,
+            finite: true,
         }
     }
 
@@ -73,6 +85,9 @@ impl<'a, P: Points> Worker<'a, P> {
         let (rows, groups) = (self.doubtful(piece), self.centres.groups());
         let mut some = rows.chunks(ROWS).peekable();
         while let Some(now) = some.next() {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
             self.load(piece, now);
             for &row in some.peek().copied().unwrap_or_default() {
                 let row = row as usize;
@@ -84,7 +99,7 @@ impl<'a, P: Points> Worker<'a, P> {
             self.score(piece, now);
         }
         let changes = std::mem::replace(&mut self.changes, Sums::zero(0, 0, false));
-        piece.done = Some((changes, self.moved, rows.len(), self.pairs));
+        piece.done = Some((changes, self.moved, self.finite));
     }
 
     /// The rows whose centre may not be the nearest, in the order of their centres if there are groups of them.
@@ -180,6 +195,7 @@ impl<'a, P: Points> Worker<'a, P> {
             *number = piece.first as u32 + row;
         }
         self.points.load(&numbers[..rows.len()], &mut self.panel);
+        self.finite &= self.panel.norms.iter().all(|&norm| norm < P::Number::INFINITY);
     }
 
     #[inline(always)]
@@ -188,7 +204,6 @@ impl<'a, P: Points> Worker<'a, P> {
         self.points.score(&self.panel, self.centres, group, least);
         self.all.merge(least);
         self.scored[group] = true;
-        self.pairs += ROWS;
     }
 
     /// Scores the panel by the groups that may hold the nearest centres of its rows.
@@ -348,6 +363,8 @@ impl<'a, P: Points> Worker<'a, P> {
         let weight = self.weights.map_or(1.0, |weights| weights[number]);
         if before != NONE {
             self.changes.add(self.points, number, -weight, before as usize);
+        } else if weight > 0.0 {
+            self.changes.square += weight * self.points.distance(number, &self.nowhere, 0.0);
         }
         self.changes.add(self.points, number, weight, label);
     }

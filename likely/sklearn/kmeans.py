@@ -1,0 +1,490 @@
+"""scikit-learn's k-means and mini-batch k-means, on likely's core."""
+
+import warnings
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+
+from likely.clustering import Clustering, about_centres, cluster_sums, drawn_centres, given_centres, iterate, nearest
+from likely.estimators.centres import Centred
+from likely.estimators.saved_centres import SavedCentres
+from likely.minibatches import Running, Settings, follow, init_size
+from likely.starts import Order, Points, read_points
+from likely.statistics import Array
+from likely.table import Table, read_table, read_weights
+from likely.telling import tell
+
+_STARTS = {"k-means++": "greedy k-means++", "random": "rows"}
+_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_COMMON: Mapping[str, Any] = {
+    "n_clusters": [_AT_LEAST_ONE],
+    "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+    "n_init": [StrOptions({"auto"}), _AT_LEAST_ONE],
+    "max_iter": [_AT_LEAST_ONE],
+    "tol": [_NOT_NEGATIVE],
+    "verbose": ["verbose"],
+    "random_state": ["random_state"],
+}
+
+
+class _CentredFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, Centred):  # type: ignore[misc]
+    """What both faces do: scikit-learn's parameters and messages."""
+
+    _parameter_constraints: ClassVar[Mapping[str, Any]]
+    _default_n_init: ClassVar[int]
+    n_clusters: int
+    init: Any
+    n_init: Any
+    verbose: Any
+    tol: float
+    random_state: Any
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Find the clusters of rows, and return the distance of each row from each centre."""
+        return Centred.fit_transform(self, X, y, sample_weight)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find the clusters of rows, and return that of each."""
+        return Centred.fit_predict(self, X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._centres)
+
+    @classmethod
+    def _from_saved(cls, saved: SavedCentres) -> Self:
+        """Return the model that a file holds, or raise if its parts do not belong together."""
+        model = super()._from_saved(saved)
+        model._validate_params()
+        return model
+
+    def _check_saved(self, k: int) -> None:
+        if self.n_clusters != k:
+            raise ValueError(f"expected centres of n_clusters={self.n_clusters!r} clusters, got {k}")
+
+    def _validate_params(self) -> None:
+        """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""
+        values = {name: getattr(self, name) for name in self._parameter_constraints}
+        validate_parameter_constraints(self._parameter_constraints, values, type(self).__name__)
+
+    def _check_against(self, table: Table) -> None:
+        """Check the parameters against the rows that a fit begins with, and settle how often to begin."""
+        if table.rows < self.n_clusters:
+            raise ValueError(f"n_samples={table.rows} should be >= n_clusters={self.n_clusters}.")
+        self._n_init = self.n_init
+        given = not isinstance(self.init, str) and not callable(self.init)
+        if isinstance(self.n_init, str):
+            once = given or (isinstance(self.init, str) and self.init == "k-means++")
+            self._n_init = 1 if once else self._default_n_init
+        if given:
+            self._check_centres(np.asarray(self.init, dtype=np.float64), table.columns.width)
+            if self._n_init != 1:
+                warnings.warn(
+                    "Explicit initial center position passed: performing only one init in "
+                    f"{type(self).__name__} instead of n_init={self._n_init}.",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+                self._n_init = 1
+
+    def _check_centres(self, centres: Array, width: int) -> None:
+        for found, wanted, what in (
+            (centres.shape[0] if centres.ndim else 0, self.n_clusters, "number of clusters"),
+            (centres.shape[1] if centres.ndim == 2 else 0, width, "number of features of the data"),
+        ):
+            if found != wanted:
+                raise ValueError(
+                    f"The shape of the initial centers {centres.shape} does not match the {what} {wanted}."
+                )
+
+    def _begin(self, points: Points, weights: Array | None, generator: Any, order: Order | None = None) -> Array:
+        """Return the first centres, about the origin."""
+        if isinstance(self.init, str):
+            start = _STARTS[self.init]
+            return drawn_centres(points, self.n_clusters, start, order or Order.of(points), generator, weights)
+        if not callable(self.init):
+            return given_centres(points, self.init)
+        centres = np.asarray(self.init(_matrix(points), self.n_clusters, random_state=generator), dtype=np.float64)
+        self._check_centres(centres, len(points.origin))
+        return given_centres(points, centres)
+
+    def _init_centroids(
+        self, X: Any, *, init: Any, random_state: Any, sample_weight: Any, n_centroids: int, **_: Any
+    ) -> Array:
+        """Return first centres. scikit-learn has this method under this name, and other code calls it."""
+        table = read_table(X)
+        points = read_points(table)
+        drawer = type(self)(n_centroids, init=init)
+        return drawer._begin(points, read_weights(sample_weight, table.rows), random_state) + points.origin
+
+    def _keep_centres(self, centres: Array, known: Any) -> None:
+        super()._keep_centres(centres, known)
+        self.cluster_centers_ = self.cluster_centers_.astype(self._dtype, copy=False)
+
+    _dtype: Any = np.float64
+
+    def _keep_dtype(self, points: Points) -> None:
+        cells = points.cells[2] if isinstance(points.cells, tuple) else points.cells
+        self._dtype = cells.dtype
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            print(text)
+
+
+def _matrix(points: Points) -> Any:
+    """Return the rows as a matrix, dense or sparse."""
+    if not isinstance(points.cells, tuple):
+        return points.cells
+    from scipy.sparse import csr_matrix
+
+    starts, indices, values, width = points.cells
+    return csr_matrix((values, indices, starts), shape=(points.rows, width))
+
+
+class KMeans(_CentredFace):
+    """scikit-learn's ``KMeans``: each row belongs to the nearest centre, each centre is the mean of its rows.
+
+    Labels are exact, also of float32 and of data far from 0. Missing cells (NaN) are left out of distances and means.
+    A weight of 2 is a row twice, also where rows are drawn. Equal seeds draw other rows than scikit-learn does.
+
+    Parameters
+    ----------
+    n_clusters
+        the number of clusters
+    init
+        the first centres: "k-means++" (the best of several rows that lie far apart by chance), "random" (rows), an
+        array, or a function of the rows, the number of clusters and ``random_state``, which gets the rows as they are
+    n_init
+        how often to begin, of which the best is kept; "auto": 10 times, but once from "k-means++" or an array
+    max_iter
+        how many iterations each start takes at most
+    tol
+        end when the squares of the centres' movements add up to no more than this share of the columns' mean variance
+    verbose
+        whether to print the inertia of each iteration
+    random_state
+        a seed or a random state
+    copy_x
+        has no effect: rows are never changed, nor copied
+    algorithm
+        "lloyd" or "elkan": has no effect, the core chooses; the results are the same
+
+    Attributes
+    ----------
+    cluster_centers_
+        clusters × columns, of the type of the data if that is float32
+    labels_
+        the cluster of each row
+    inertia_
+        the sum of squares about the centres
+    n_iter_
+        how many iterations the best start took
+    n_features_in_, feature_names_in_
+        the number of columns, and their names if they have any
+
+    Examples
+    --------
+    >>> from likely.sklearn import KMeans
+    >>> model = KMeans(2, random_state=0).fit([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> sorted(model.cluster_centers_.tolist())
+    [[1.0, 2.0], [10.0, 2.0]]
+    """
+
+    _parameter_constraints: ClassVar = {
+        **_COMMON,
+        "copy_x": ["boolean"],
+        "algorithm": [StrOptions({"lloyd", "elkan"})],
+    }
+    _default_n_init = 10
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of rows X, forgetting all that was found before.
+
+        Parameters
+        ----------
+        X
+            rows × columns of numbers, dense or sparse; NaN is a missing cell
+        y
+            not used
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        self._validate_params()
+        table = self._read_first(X)
+        weights = read_weights(sample_weight, table.rows)
+        self._check_against(table)
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warnings.warn(
+                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        points = read_points(table, exactly=self.tol > 0, weights=weights)
+        found = self._best(points, weights)
+        self._keep_columns(table.columns)
+        self._keep_dtype(points)
+        self._origin = points.origin
+        self.statistics_ = about_centres(points, found, weights)
+        self._keep_centres(found.centres, points.known)
+        self.labels_, self.inertia_ = found.labels, found.inertia
+        # scikit-learn counts the iteration in which nothing changes.
+        self.n_iter_ = found.iterations + found.settled
+        distinct = len(np.unique(found.labels))
+        if distinct < self.n_clusters:
+            tell(
+                f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({self.n_clusters}). Possibly "
+                "due to duplicate points in X.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _best(self, points: Points, weights: Array | None) -> Clustering:
+        generator = check_random_state(self.random_state)
+        order = Order.of(points) if isinstance(self.init, str) else None
+        best: Clustering | None = None
+        for _ in range(self._n_init):
+            first = self._begin(points, weights, generator, order)
+            self._say("Initialization complete")
+            found = iterate(points, first, weights, self.max_iter, float(self.tol), course=bool(self.verbose))
+            self._tell_of(found, self.tol * points.variance)
+            if found.beats(best):
+                best = found
+        assert best is not None
+        return best
+
+    def _tell_of(self, found: Clustering, least: float) -> None:
+        for i, inertia in enumerate(found.course):
+            self._say(f"Iteration {i}, inertia {inertia}.")
+        if found.settled:
+            self._say(f"Converged at iteration {found.iterations}: strict convergence.")
+        elif found.converged:
+            self._say(
+                f"Converged at iteration {found.iterations - 1}: center shift {found.shift} within tolerance {least}."
+            )
+
+
+class MiniBatchKMeans(_CentredFace):
+    """scikit-learn's ``MiniBatchKMeans``: k-means of some rows at a time.
+
+    Missing cells (NaN) are left out of distances and means. A weight of 2 is a row twice: batches are drawn from
+    distinct rows, with chances by their weights. Equal seeds draw other rows than scikit-learn does.
+
+    Parameters
+    ----------
+    n_clusters, init, random_state
+        as of ``KMeans``
+    max_iter
+        how often as many rows as there are may be drawn
+    batch_size
+        rows of a batch
+    verbose
+        whether to print the inertia of each batch
+    compute_labels
+        whether to find the cluster of every row in the end
+    tol
+        end when the squares of the centres' movements add up to no more than this share of the columns' mean
+        variance; 0: never for that reason
+    max_no_improvement
+        end when so many batches in a row did not lower the smoothed inertia; None: never for that reason
+    init_size
+        rows from which the first centres are drawn; by default three batches, or three for each cluster
+    n_init
+        how many first centres are tried on ``init_size`` rows; "auto": 3, but 1 of "k-means++" or an array
+    reassignment_ratio
+        a centre with less than this share of the weight of the heaviest is put where a row is
+
+    Attributes
+    ----------
+    cluster_centers_
+        clusters × columns, of the type of the data if that is float32
+    labels_, inertia_
+        the cluster of each row, and the sum of squares about the centres
+    n_iter_, n_steps_
+        how often as many rows as there are were drawn, and how many batches
+    n_features_in_, feature_names_in_
+        the number of columns, and their names if they have any
+
+    Examples
+    --------
+    >>> from likely.sklearn import MiniBatchKMeans
+    >>> model = MiniBatchKMeans(2, random_state=0).fit([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model.predict([[0, 0], [12, 3]]).tolist() in ([0, 1], [1, 0])
+    True
+    """
+
+    _parameter_constraints: ClassVar = {
+        **_COMMON,
+        "batch_size": [_AT_LEAST_ONE],
+        "compute_labels": ["boolean"],
+        "max_no_improvement": [Interval(Integral, 0, None, closed="left"), None],
+        "init_size": [_AT_LEAST_ONE, None],
+        "reassignment_ratio": [_NOT_NEGATIVE],
+    }
+    _default_n_init = 3
+    n_steps_: int
+    _idle = 0
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        max_iter: int = 100,
+        batch_size: int = 1024,
+        verbose: int = 0,
+        compute_labels: bool = True,
+        random_state: Any = None,
+        tol: float = 0.0,
+        max_no_improvement: int | None = 10,
+        init_size: int | None = None,
+        n_init: Any = "auto",
+        reassignment_ratio: float = 0.01,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.verbose = verbose
+        self.compute_labels = compute_labels
+        self.random_state = random_state
+        self.tol = tol
+        self.max_no_improvement = max_no_improvement
+        self.init_size = init_size
+        self.n_init = n_init
+        self.reassignment_ratio = reassignment_ratio
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of rows X, forgetting all that was found before.
+
+        Parameters
+        ----------
+        X
+            rows × columns of numbers, dense or sparse; NaN is a missing cell
+        y
+            not used
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        table = self._read_first(X)
+        weights = read_weights(sample_weight, table.rows)
+        settings = self._check_first(table)
+        points = read_points(table, exactly=self.tol > 0, weights=weights)
+        generator = check_random_state(self.random_state)
+
+        def begin(some: Points, counts: Array) -> Array:
+            return self._begin(some, counts, generator)
+
+        found = follow(points, self.n_clusters, begin, self._n_init, generator, weights, settings, self._say)
+        self._keep_columns(table.columns)
+        self.n_steps_, self.n_iter_ = found.steps, found.epochs
+        self._keep_running(found.running, points)
+        if self.compute_labels:
+            self.labels_, self.inertia_ = nearest(points, self._centres, weights)
+        else:
+            self.inertia_ = found.inertia * (table.rows if weights is None else float(weights.sum()))
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Move the centres by one batch: each becomes the mean of all rows that it was ever nearest to.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            as in ``fit``
+        """
+        if self.__sklearn_is_fitted__():
+            self._validate_params()
+            table = self._read_next(X)
+            weights = read_weights(sample_weight, table.rows)
+            points, centres = self._points(table)
+            running = Running(centres, self.statistics_.restored().sums["weight"], self._idle)
+        else:
+            table = self._read_first(X)
+            weights = read_weights(sample_weight, table.rows)
+            self._check_first(table)
+            points = read_points(table)
+            self._random_state = check_random_state(self.random_state)
+            running = Running.begun(self._begin(points, weights, self._random_state))
+            self._keep_columns(table.columns)
+            self.n_steps_ = 0
+        if not hasattr(self, "_random_state"):
+            self._random_state = check_random_state(self.random_state)
+        running, _ = running.after(points, weights, self._random_state, self.reassignment_ratio, self._say)
+        self._keep_running(running, points)
+        self.n_steps_ += 1
+        if self.compute_labels:
+            self.labels_, self.inertia_ = nearest(points, self._centres, weights)
+        return self
+
+    def _check_first(self, table: Table) -> Settings:
+        self._validate_params()
+        self._check_against(table)
+        if self.init_size is not None and self.init_size < self.n_clusters:
+            warnings.warn(
+                f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}. Setting it to "
+                "min(3*n_clusters, n_samples)",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        settings = Settings(
+            self.batch_size,
+            self.max_iter,
+            float(self.tol),
+            self.max_no_improvement,
+            self.init_size,
+            float(self.reassignment_ratio),
+        )
+        self._init_size = init_size(settings, self.n_clusters, table.rows)
+        return settings
+
+    def _keep_running(self, running: Running, points: Points) -> None:
+        self._idle, self._origin = running.idle, points.origin
+        self._keep_dtype(points)
+        self._keep_centres(running.centres, points.known)
+        self.statistics_ = cluster_sums(running.weight, np.zeros(running.weight.shape), running.centres + points.origin)
+
+    def _remembered(self) -> dict[str, Any]:
+        return {**super()._remembered(), "n_steps_": self.n_steps_}
+
+    def _remember(self, more: Mapping[str, Any]) -> None:
+        super()._remember(more)
+        if type(more.get("n_steps_")) is not int:
+            raise ValueError(f"expected a whole number as n_steps_, got {more.get('n_steps_')!r}")
+        self.n_steps_ = more["n_steps_"]
