@@ -24,6 +24,7 @@ class Centred(Estimator):
 
     _learns_labels = False
 
+    n_clusters: int
     cluster_centers_: Array
     labels_: NDArray[np.int32]
     inertia_: float
@@ -113,15 +114,13 @@ class Centred(Estimator):
     def _from_saved(cls, saved: SavedCentres) -> Self:
         """Return the model that a file holds, or raise if its parts do not belong together."""
         model = cls(**saved.parameters)
+        if model.n_clusters != len(saved.centres):
+            raise ValueError(f"expected {on_one_line(model.n_clusters)} clusters, got centres of {len(saved.centres)}")
         model._keep_columns(saved.columns)
         model._origin, model.statistics_ = saved.origin, saved.statistics
         model._keep_centres(saved.centres, saved.known)
-        model._check_saved(len(saved.centres))
         model._remember(saved.more)
         return model
-
-    def _check_saved(self, k: int) -> None:
-        """Raise ValueError if the parameters could not have led to so many clusters."""
 
     def _remembered(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("n_iter_", "inertia_") if hasattr(self, name)}

@@ -193,10 +193,6 @@ class KMeans(Centred):
         settings = Settings(int(self.batch_size), int(self.max_iterations), float(self.tolerance))
         return follow(points, k, begin, times, generator, weights, settings).clustering(points, weights)
 
-    def _check_saved(self, k: int) -> None:
-        if self.n_clusters != k:
-            raise ValueError(f"expected centres of n_clusters={self.n_clusters!r} clusters, got {k}")
-
     def _check(self, table: Table) -> int:
         """Check the parameters, and return the number of clusters."""
         k = self.n_clusters

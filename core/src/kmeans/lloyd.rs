@@ -31,8 +31,8 @@ pub struct Outcome {
     pub course: Vec<f64>,
 }
 
-/// Runs from given centres (less the origin); none if a row that nobody has looked at is no number, or has none as its
-/// square. `sparse`: whether the points are.
+/// Runs from given centres (less the origin); none if it was told to stop, or if a row that nobody has looked at is no
+/// number, or has none as its square. `sparse`: whether the points are.
 pub fn run<P: Points>(
     points: &P,
     weights: Option<&[f64]>,
@@ -48,9 +48,9 @@ pub fn run<P: Points>(
     let mut total = Total::new(number, columns, holes);
     let mut course = vec![];
     let (mut iterations, mut settled, mut shift) = (0, false, f64::INFINITY);
-    while iterations < settings.iterations && !stop.load(Ordering::Relaxed) {
+    while iterations < settings.iterations {
         let done = state.assign(points, weights, &centres, !holes, stop);
-        if settings.unread && !done.finite {
+        if stop.load(Ordering::Relaxed) || (settings.unread && !done.finite) {
             return None;
         }
         if settings.course {
@@ -84,10 +84,13 @@ pub fn run<P: Points>(
             break;
         }
     }
-    if !settled && !stop.load(Ordering::Relaxed) {
+    if !settled {
         // Labels are those of the last centres, as anyone finds who asks for the nearest.
         for part in state.assign(points, weights, &centres, !holes, stop).changes {
             total.take(&part);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return None;
         }
     }
     let known = if holes { None } else { total.inertia(&centres.values) };
