@@ -15,6 +15,7 @@ mod memory;
 mod moments;
 mod posterior;
 mod scatter;
+mod signals;
 mod simd;
 mod source;
 mod sparse;
