@@ -1,6 +1,6 @@
 //! The functions on classes that are hidden, as seen from Python: bindings only.
 
-use crate::source::Shared;
+use crate::belonging::Shared;
 use crate::{Array, Arrays, bad_cell, check_sizes, make_source, moments, posterior, scatter, scores, shaped};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;

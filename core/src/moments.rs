@@ -1,7 +1,8 @@
 //! Sums of a column and of a second function of it about an origin, per class: all a family that factorises by column needs.
 
+use crate::belonging::{Assignment, Belonging, origins};
 use crate::simd::{dispatch, fma};
-use crate::source::{Assignment, BadCell, Belonging, Cell, Domain, Source, origins, typed};
+use crate::source::{BadCell, Cell, Domain, Source, typed};
 use crate::special::excess;
 use crate::threads;
 

@@ -1,7 +1,8 @@
 //! Sums of products of all pairs of columns about an origin, per class: what a full covariance needs.
 
+use crate::belonging::{Assignment, Belonging, origins};
 use crate::simd::{dispatch, fma};
-use crate::source::{Assignment, BadCell, Belonging, Source, origins};
+use crate::source::{BadCell, Source};
 use crate::threads;
 use std::ops::Range;
 
