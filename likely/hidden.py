@@ -60,6 +60,10 @@ class Hidden:
             told += log_likelihood
         return Step(reduce(operator.add, found), told)
 
+    def log_likelihood(self, joint: Joint) -> float:
+        """Return the logarithm of the likelihood of all rows: what a step would tell, without taking it."""
+        return sum(told for _, _, told in joint.shares(self.table, self.codes, self.weights))
+
 
 class Climb(NamedTuple):
     """Where a climb has ended: the joint, the statistics it was solved from, and the likelihood of every step."""
@@ -93,7 +97,7 @@ def climb(
     statistics, told, converged, removed = start, [], False, 0
     joint = Joint.solve(statistics, parts, rows.table.columns)
     for step in range(most + 1):
-        found = rows.expect(joint)
+        found = rows.expect(joint) if step < most else Step(statistics, rows.log_likelihood(joint))
         told.append(found.log_likelihood)
         if watch is not None:
             watch(step, found.log_likelihood)

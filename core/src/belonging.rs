@@ -84,6 +84,22 @@ pub struct Shared<'a> {
 /// Shares that are smaller add nothing to a sum of 64 bits, however far the row lies from the class.
 const NO_SHARE: f64 = 1e-20;
 
+impl Shared<'_> {
+    /// How much a row counts.
+    #[inline(always)]
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[row])
+    }
+
+    /// How much a row counts in each class: 0 where its share is next to nothing.
+    #[inline(always)]
+    pub fn of(&self, row: usize) -> impl Iterator<Item = f64> {
+        let weight = self.weight(row);
+        let line = &self.shares[row * self.classes..(row + 1) * self.classes];
+        line.iter().map(move |&share| if share > NO_SHARE { weight * share } else { 0.0 })
+    }
+}
+
 impl Belonging for Shared<'_> {
     fn classes(&self) -> usize {
         self.classes
@@ -95,7 +111,7 @@ impl Belonging for Shared<'_> {
 
     #[inline(always)]
     fn each(&self, row: usize, classes: &Range<usize>, mut f: impl FnMut(usize, f64)) {
-        let weight = self.weights.map_or(1.0, |weights| weights[row]);
+        let weight = self.weight(row);
         if weight > 0.0 {
             let line = &self.shares[row * self.classes..][classes.clone()];
             for (i, &share) in line.iter().enumerate().filter(|(_, share)| **share > NO_SHARE) {
@@ -106,7 +122,7 @@ impl Belonging for Shared<'_> {
 
     #[inline(always)]
     fn counts(&self, row: usize, _: &Range<usize>) -> bool {
-        self.weights.is_none_or(|weights| weights[row] > 0.0)
+        self.weight(row) > 0.0
     }
 }
 

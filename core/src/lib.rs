@@ -17,6 +17,7 @@ mod moments;
 mod posterior;
 mod scatter;
 mod simd;
+mod soft;
 mod source;
 mod sparse;
 mod special;

@@ -17,8 +17,10 @@ pub struct Scatter {
     pub quartic: Vec<f64>,
 }
 
-const HIGH: usize = 4;
-const WIDE: usize = 8;
+/// Columns that are multiplied together, with as many or [`HIGH`] others: their products stay in registers while the rows
+/// pass by.
+const WIDE: usize = 4;
+const HIGH: usize = 8;
 
 /// The width of a padded line: a whole number of blocks.
 pub fn padded(width: usize) -> usize {
@@ -28,25 +30,40 @@ pub fn padded(width: usize) -> usize {
 /// Adds Σ_r a_r b_rᵀ to `out` (stride × stride). `upper`: only the blocks on and above the diagonal.
 #[inline(always)]
 fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: bool, out: &mut [f64]) {
+    let lines = a.chunks_exact(stride).zip(b.chunks_exact(stride));
     for j in (0..stride).step_by(WIDE) {
         let end = if upper { j + WIDE } else { stride };
-        for i in (0..end).step_by(HIGH) {
-            let mut block = [[0.0; WIDE]; HIGH];
-            for (a, b) in a.chunks_exact(stride).zip(b.chunks_exact(stride)) {
-                let a: &[f64; HIGH] = a[i..i + HIGH].try_into().unwrap();
-                let b: &[f64; WIDE] = b[j..j + WIDE].try_into().unwrap();
-                for h in 0..HIGH {
-                    for w in 0..WIDE {
-                        block[h][w] = fma::<FUSED>(a[h], b[w], block[h][w]);
-                    }
-                }
+        for i in (0..end / HIGH * HIGH).step_by(HIGH) {
+            add_block::<HIGH, FUSED>(lines.clone(), stride, i, j, out);
+        }
+        if end % HIGH > 0 {
+            add_block::<WIDE, FUSED>(lines.clone(), stride, end - WIDE, j, out);
+        }
+    }
+}
+
+/// Adds the products of some columns of a, from i on, and of b, from j on.
+#[inline(always)]
+fn add_block<'a, const HIGH: usize, const FUSED: bool>(
+    lines: impl Iterator<Item = (&'a [f64], &'a [f64])>,
+    stride: usize,
+    i: usize,
+    j: usize,
+    out: &mut [f64],
+) {
+    let mut block = [[0.0; WIDE]; HIGH];
+    for (a, b) in lines {
+        let a: &[f64; HIGH] = a[i..i + HIGH].try_into().unwrap();
+        let b: &[f64; WIDE] = b[j..j + WIDE].try_into().unwrap();
+        for h in 0..HIGH {
+            for w in 0..WIDE {
+                block[h][w] = fma::<FUSED>(a[h], b[w], block[h][w]);
             }
-            for (h, block) in block.iter().enumerate() {
-                let at = (i + h) * stride + j;
-                for (out, x) in out[at..at + WIDE].iter_mut().zip(block) {
-                    *out += x;
-                }
-            }
+        }
+    }
+    for (out, block) in out[i * stride..].chunks_exact_mut(stride).zip(&block) {
+        for (out, x) in out[j..j + WIDE].iter_mut().zip(block) {
+            *out += x;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where the numbers come from: a matrix of any element type and memory order, read where it lies.
 
+use crate::simd::dispatch;
 use ndarray::ArrayView2;
 use std::ops::Range;
 
@@ -156,7 +157,7 @@ impl Source<'_> {
             for (row, out) in rows.clone().zip(out.chunks_mut(stride)) {
                 let line = view.row(row);
                 match (line.as_slice(), &self.columns) {
-                    (Some(line), None) => doubt += copy(line.iter(), &mut out[..width]),
+                    (Some(line), None) => doubt += dispatch!(copy_line::<_>(line, &mut out[..width])),
                     (_, None) => doubt += copy(line.iter(), &mut out[..width]),
                     (_, Some(columns)) => {
                         doubt += copy(columns.iter().map(|&j| &line[j]), &mut out[..width]);
@@ -186,7 +187,7 @@ impl Source<'_> {
             if by_rows && self.columns.is_none() {
                 let part = view.slice(ndarray::s![rows.clone(), ..]);
                 if let Some(cells) = part.as_slice() {
-                    doubt += transpose(cells, width, stride, out);
+                    doubt += dispatch!(transpose::<_>(cells, width, stride, out));
                 } else {
                     for (r, line) in part.rows().into_iter().enumerate() {
                         for (j, x) in line.iter().enumerate() {
@@ -280,35 +281,53 @@ impl Source<'_> {
 }
 
 /// Writes rows of `width` cells as columns, each `stride` long; the result is 0 if all are finite and NaN otherwise.
-/// Some rows go together, so that each column takes a run of numbers at a time.
-fn transpose<T: Cell>(cells: &[T], width: usize, stride: usize, out: &mut [f64]) -> f64 {
-    const TOGETHER: usize = 8;
-    let mut doubts = [0.0; TOGETHER];
-    let groups = cells.chunks_exact(TOGETHER * width);
+/// Some rows and columns go together, so that they are turned in registers.
+#[inline(always)]
+fn transpose<T: Cell, const FUSED: bool>(cells: &[T], width: usize, stride: usize, out: &mut [f64]) -> f64 {
+    const SIDE: usize = 4;
+    let mut doubts = [0.0; SIDE];
+    let groups = cells.chunks_exact((SIDE * width).max(1));
     let rest = groups.remainder();
-    let done = cells.len() - rest.len();
+    let done = (cells.len() - rest.len()) / width.max(1);
+    let whole = width / SIDE * SIDE;
     for (g, group) in groups.enumerate() {
-        let lines: [&[T]; TOGETHER] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
-        for j in 0..width {
-            let run: [f64; TOGETHER] = std::array::from_fn(|r| lines[r][j].number());
+        let lines: [&[T]; SIDE] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
+        for j in (0..whole).step_by(SIDE) {
+            let block: [[f64; SIDE]; SIDE] = lines.map(|line| std::array::from_fn(|i| line[j + i].number()));
+            for line in block {
+                for (doubt, x) in doubts.iter_mut().zip(line) {
+                    *doubt += x * 0.0;
+                }
+            }
+            for i in 0..SIDE {
+                out[(j + i) * stride + g * SIDE..][..SIDE].copy_from_slice(&block.map(|line| line[i]));
+            }
+        }
+        for j in whole..width {
+            let run = lines.map(|line| line[j].number());
             for (doubt, x) in doubts.iter_mut().zip(run) {
                 *doubt += x * 0.0;
             }
-            out[j * stride + g * TOGETHER..][..TOGETHER].copy_from_slice(&run);
+            out[j * stride + g * SIDE..][..SIDE].copy_from_slice(&run);
         }
     }
-    for (r, line) in rest.chunks_exact(width).enumerate() {
+    for (r, line) in rest.chunks_exact(width.max(1)).enumerate() {
         for (j, x) in line.iter().enumerate() {
             let x = x.number();
             doubts[0] += x * 0.0;
-            out[j * stride + done / width + r] = x;
+            out[j * stride + done + r] = x;
         }
     }
     doubts.iter().sum()
 }
 
+#[inline(always)]
+fn copy_line<T: Cell, const FUSED: bool>(from: &[T], to: &mut [f64]) -> f64 {
+    copy(from.iter(), to)
+}
+
 /// Copies numbers; the result is 0 if all are finite and NaN otherwise.
-#[inline]
+#[inline(always)]
 fn copy<'a, T: Cell>(from: impl Iterator<Item = &'a T>, to: &mut [f64]) -> f64 {
     let mut doubt = 0.0;
     for (to, x) in to.iter_mut().zip(from) {
