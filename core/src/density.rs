@@ -51,9 +51,15 @@ pub struct Gaussian<'a> {
     pub classes: usize,
 }
 
-/// MISSING: whether cells may be.
+/// MISSING: whether cells may be; `all`: the constants of all columns together.
 #[inline(always)]
-fn gaussian_tile<const MISSING: bool, const FUSED: bool>(tile: &[f64], g: &Gaussian, width: usize, scores: &mut [f64]) {
+fn gaussian_tile<const MISSING: bool, const FUSED: bool>(
+    tile: &[f64],
+    g: &Gaussian,
+    all: &[f64],
+    width: usize,
+    scores: &mut [f64],
+) {
     let tile = tile.as_chunks::<TILE>().0;
     for (c, out) in scores.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
         let at = c * width..(c + 1) * width;
@@ -74,20 +80,20 @@ fn gaussian_tile<const MISSING: bool, const FUSED: bool>(tile: &[f64], g: &Gauss
                 }
             }
         }
-        let all: f64 = if MISSING { 0.0 } else { constant.iter().sum() };
         for r in 0..TILE {
-            out[r] = all + constants[r] - 0.5 * sums[r];
+            out[r] = if MISSING { constants[r] } else { all[c] } - 0.5 * sums[r];
         }
     }
 }
 
 pub fn gaussian(source: &Source, g: &Gaussian, out: &mut [f64]) -> Result<(), BadCell> {
     let width = source.width();
+    let all = row_sums(g.constant, width, g.classes);
     by_tiles(source, g.classes, out, |tile, missing, scores| {
         if missing {
-            dispatch!(gaussian_tile::<true>(tile, g, width, scores));
+            dispatch!(gaussian_tile::<true>(tile, g, &all, width, scores));
         } else {
-            dispatch!(gaussian_tile::<false>(tile, g, width, scores));
+            dispatch!(gaussian_tile::<false>(tile, g, &all, width, scores));
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::belonging::Shared;
 use crate::source::Source;
-use crate::{Array, Arrays, bad_cell, check_sizes, make_source, posterior, scatter, scores, shaped, soft};
+use crate::{Array, Arrays, bad_cell, check_sizes, make_source, posterior, scatter, scores, shaped, soft, tied};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,14 +20,14 @@ fn collect_shared_moments<'py>(
 ) -> PyResult<Arrays<'py>> {
     let source = make_source(&x, columns, domain)?;
     let (k, d) = (shares.shape()[1], source.width());
-    let shared = make_shared(&source, &shares, weights.as_ref(), &origin)?;
+    let belonging = make_shared(&source, &shares, weights.as_ref(), &origin)?;
     let origin = origin.as_slice()?.to_vec();
-    let m = py.detach(|| soft::collect(&source, &shared, origin)).map_err(bad_cell)?;
+    let m = py.detach(|| soft::collect(&source, &belonging, origin)).map_err(bad_cell)?;
     [m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &[k, d])).collect()
 }
 
 /// Weight, sum and products of pairs of columns, about origins that are given, of rows of which a share belongs to each
-/// class. `tied`: the products of all classes together are enough, of which each gets a share.
+/// class. `is_tied`: the products of all classes together are enough, of which each gets a share.
 #[pyfunction]
 fn collect_shared_scatter<'py>(
     py: Python<'py>,
@@ -36,16 +36,16 @@ fn collect_shared_scatter<'py>(
     shares: PyReadonlyArray2<'py, f64>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     origin: PyReadonlyArray2<'py, f64>,
-    tied: bool,
+    is_tied: bool,
 ) -> PyResult<Arrays<'py>> {
     let source = make_source(&x, columns, "real")?;
     let (k, d) = (shares.shape()[1], source.width());
-    let shared = make_shared(&source, &shares, weights.as_ref(), &origin)?;
+    let belonging = make_shared(&source, &shares, weights.as_ref(), &origin)?;
     let origin = origin.as_slice()?;
     let s = py
         .detach(|| {
-            let together = if tied { soft::collect_tied(&source, &shared, origin)? } else { None };
-            together.map_or_else(|| scatter::collect_about(&source, &shared, origin.to_vec(), false), Ok)
+            let together = if is_tied { tied::collect(&source, &belonging, origin)? } else { None };
+            together.map_or_else(|| scatter::collect_about(&source, &belonging, origin.to_vec(), false), Ok)
         })
         .map_err(bad_cell)?;
     Ok(vec![shaped(py, s.weight, &[k])?, shaped(py, s.sum, &[k, d])?, shaped(py, s.product, &[k, d, d])?])

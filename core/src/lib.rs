@@ -24,6 +24,7 @@ mod special;
 mod text;
 mod text_bindings;
 mod threads;
+mod tied;
 mod whitened;
 mod words_bindings;
 

@@ -68,6 +68,17 @@ fn add_block<'a, const HIGH: usize, const FUSED: bool>(
     }
 }
 
+/// Writes x − o times the root of w, and adds w(x − o) to the sums.
+#[inline(always)]
+fn centre_and_weigh<const FUSED: bool>(cells: &[f64], origin: &[f64], w: f64, line: &mut [f64], sums: &mut [f64]) {
+    let root = w.sqrt();
+    for ((line, sum), (x, o)) in line.iter_mut().zip(sums).zip(cells.iter().zip(origin)) {
+        let t = x - o;
+        *sum = fma::<FUSED>(w, t, *sum);
+        *line = root * t;
+    }
+}
+
 /// Adds w x to the sums, and multiplies x with the root of w.
 #[inline(always)]
 fn weigh<const FUSED: bool>(line: &mut [f64], w: f64, sums: &mut [f64]) {
@@ -108,12 +119,22 @@ impl Part {
         }
     }
 
+    /// Fills the next line of a bucket with the cells of a row, about the origin, and counts it.
+    fn take_row(&mut self, bucket: &mut Bucket, cells: &[f64], origin: &[f64], w: f64, stride: usize) {
+        if bucket.weighted && self.quartic.is_empty() {
+            dispatch!(centre_and_weigh(cells, origin, w, bucket.line(stride), &mut self.sum));
+            self.count(bucket, w, stride);
+        } else {
+            dispatch!(centre(cells, origin, bucket.line(stride)));
+            self.take(bucket, w, stride);
+        }
+    }
+
     /// Counts the line of a bucket that was filled last, and empties the bucket if it is full.
     pub fn take(&mut self, bucket: &mut Bucket, w: f64, stride: usize) {
         let at = bucket.rows * stride..(bucket.rows + 1) * stride;
         let numbers = bucket.t.len();
         let line = &mut bucket.t[at.clone()];
-        self.weight += w;
         if bucket.weighted && self.quartic.is_empty() {
             // The product of two such lines is weighed: there is no need for another that is.
             dispatch!(weigh(line, w, &mut self.sum));
@@ -128,6 +149,11 @@ impl Part {
                 }
             }
         }
+        self.count(bucket, w, stride);
+    }
+
+    fn count(&mut self, bucket: &mut Bucket, w: f64, stride: usize) {
+        self.weight += w;
         bucket.rows += 1;
         if (bucket.rows + 1) * stride > bucket.t.len() {
             self.empty(bucket, stride);
@@ -214,8 +240,7 @@ fn collect_piece<B: Belonging>(
         belonging.each(row, &piece.classes, |class, w| {
             let index = class - piece.classes.start;
             let (bucket, part) = (&mut buckets[index], &mut parts[index]);
-            dispatch!(centre(&cells, &origin[class * width..(class + 1) * width], bucket.line(stride)));
-            part.take(bucket, w, stride);
+            part.take_row(bucket, &cells, &origin[class * width..(class + 1) * width], w, stride);
         });
     }
     for (bucket, part) in buckets.iter_mut().zip(&mut parts) {

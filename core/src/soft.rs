@@ -1,8 +1,7 @@
 //! Sums of rows of which every class has a share: a small product of matrices, shares × cells and shares × squares.
 
-use crate::belonging::{Assignment, Belonging, Shared};
+use crate::belonging::{Belonging, Shared};
 use crate::moments::{Moments, Sums, add_lines, collect_blocks};
-use crate::scatter::{self, Scatter};
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
 use std::ops::Range;
@@ -13,9 +12,6 @@ const SIDE: usize = 4;
 const ROWS: usize = 64;
 /// Where fewer than one in so many shares is more than nothing, rows are added one by one to the classes they belong to.
 const FEW: usize = 4;
-/// Classes that share a covariance: the variance of all rows, in units of that within classes, beyond which the
-/// difference of the two would lose digits.
-const APART: f64 = 1e3;
 
 type Square = [[f64; SIDE]; SIDE];
 
@@ -195,55 +191,4 @@ fn add_rows(
 pub fn collect(source: &Source, shared: &Shared, origin: Vec<f64>) -> Result<Moments, BadCell> {
     let origins = if origin.is_empty() { vec![] } else { in_blocks(&origin, source.width()) };
     collect_blocks(source, origin, |rows, origin, out| add_rows(source, rows, shared, origin, &origins, out))
-}
-
-/// The sums of classes that share a covariance: the products of each are its share of those within all classes, which
-/// are the products of all rows less those of the means. None if classes lie so far apart that digits would be lost.
-pub fn collect_tied(source: &Source, shared: &Shared, origin: &[f64]) -> Result<Option<Scatter>, BadCell> {
-    let (k, width) = (shared.classes, source.width());
-    let moments = collect(source, shared, origin.to_vec())?;
-    let weight: Vec<f64> = moments.weight.iter().step_by(width.max(1)).copied().collect();
-    let total: f64 = weight.iter().sum();
-    if total == 0.0 {
-        return Ok(None);
-    }
-    let first = &origin[..width];
-    let mut middle = first.to_vec();
-    for (origin, weight) in origin.chunks_exact(width.max(1)).zip(&weight) {
-        for (middle, (o, first)) in middle.iter_mut().zip(origin.iter().zip(first)) {
-            *middle += weight / total * (o - first);
-        }
-    }
-    let codes = vec![0; source.rows()];
-    let every = Assignment { classes: 1, codes: &codes, weights: shared.weights };
-    let whole = scatter::collect_about(source, &every, middle, false)?;
-    let shift: Vec<f64> =
-        moments.sum.iter().zip(&moments.weight).map(|(sum, n)| if *n > 0.0 { sum / n } else { 0.0 }).collect();
-    let mut within = whole.product.clone();
-    for c in 0..k {
-        let at = c * width..(c + 1) * width;
-        let apart: Vec<f64> = origin[at.clone()]
-            .iter()
-            .zip(&whole.origin)
-            .zip(&shift[at])
-            .map(|((o, middle), shift)| (o - middle) + shift)
-            .collect();
-        for (line, a) in within.chunks_exact_mut(width).zip(&apart) {
-            for (within, b) in line.iter_mut().zip(&apart) {
-                *within -= weight[c] * a * b;
-            }
-        }
-    }
-    let far = |at: usize| whole.product[at] > APART * within[at];
-    if (0..width).any(|j| far(j * width + j)) {
-        return Ok(None);
-    }
-    let mut product = Vec::with_capacity(k * width * width);
-    for c in 0..k {
-        let shift = &shift[c * width..(c + 1) * width];
-        for (line, a) in within.chunks_exact(width).zip(shift) {
-            product.extend(line.iter().zip(shift).map(|(within, b)| weight[c] * (within / total + a * b)));
-        }
-    }
-    Ok(Some(Scatter { origin: origin.to_vec(), weight, sum: moments.sum, product, cubic: vec![], quartic: vec![] }))
 }
