@@ -26,14 +26,11 @@ def collect_moments(
 def collect_scatter(
     x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None, fourth: bool
 ) -> list[_Floats]: ...
-def collect_shared(
-    x: _Matrix,
-    columns: _Columns,
-    domain: str,
-    shares: _Floats,
-    weights: _Floats | None,
-    origin: _Floats,
-    full: bool,
+def collect_shared_moments(
+    x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None, origin: _Floats
+) -> list[_Floats]: ...
+def collect_shared_scatter(
+    x: _Matrix, columns: _Columns, shares: _Floats, weights: _Floats | None, origin: _Floats, tied: bool
 ) -> list[_Floats]: ...
 def collect_expected(
     cells: _Floats,

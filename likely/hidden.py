@@ -62,6 +62,10 @@ class Hidden:
             told += log_likelihood
         return Step(reduce(operator.add, found), told)
 
+    def log_likelihood(self, joint: Joint) -> float:
+        """Return the logarithm of the likelihood of all rows: what a step would tell, without taking it."""
+        return sum(told for _, _, told in joint.shares(self.table, self.codes, self.weights))
+
 
 class Ascent(NamedTuple):
     """Where a climb is: the statistics to solve next, and the likelihoods before every step so far."""
@@ -118,7 +122,7 @@ def climb(
     converged = False
     joint = Joint.solve(at.statistics, parts, rows.table.columns, priors)
     for step in range(len(at.log_likelihoods), most + 1):
-        found = rows.expect(joint)
+        found = rows.expect(joint) if step < most else Step(at.statistics, rows.log_likelihood(joint))
         gain = found.log_likelihood - at.log_likelihoods[-1] if step > at.since else np.inf
         at = at._replace(log_likelihoods=(*at.log_likelihoods, found.log_likelihood))
         converged = bool(gain < tolerance * rows.weight)
