@@ -257,3 +257,13 @@ def test_a_model_that_cannot_be_solved_without_a_fold_leaves_them_out():
     judged = rows.judged(1.0)
     assert np.isinf(judged.losses).all()
     assert not judged.better_than(rows.judged(0.0))
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, GaussianDiscriminant, Classifier])
+def test_one_label_in_all_is_enough_to_answer(make):
+    X, _ = blobs(50)
+    left = np.full(50, None)
+    left[7] = "only"
+    model = make().fit(X, left)
+    assert model.unlabelled_ == 0.0
+    assert set(model.predict(X)) == {"only"}

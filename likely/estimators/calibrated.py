@@ -32,7 +32,7 @@ class Classifier(NaiveBayes):
     categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
     other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
     statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
-    answered by ``joint_``, the families of the columns in every class.
+    answered by ``joint_``, the families of the columns in every class; if that is a mixture, it is a third view.
 
     Parameters
     ----------

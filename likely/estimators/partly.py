@@ -104,6 +104,8 @@ class Partly(NamedTuple):
     def judged(self, weight: float) -> Judged:
         """Take one fold of rows with a label away after the other, and see how well their labels are expected."""
         rows = np.flatnonzero(self.known)
+        if len(rows) < 2:  # none could be learned from
+            return Judged(np.full(len(rows), np.inf), 1.0)
         codes, own = self.assignment.codes[rows], self._weights[rows]
         folds = deal(codes, min(_FOLDS, len(rows)))
         found = np.empty((len(rows), len(self.assignment.classes)))
@@ -112,9 +114,8 @@ class Partly(NamedTuple):
             hidden, weights = self.assignment.codes.copy(), self._weights.copy()
             hidden[held], weights[held] = -1, 0.0
             try:
-                knowledge = self._replace(assignment=Assignment(self.assignment.classes, hidden, weights)).expected(
-                    weight
-                )
+                left = Assignment(self.assignment.classes, hidden, weights)
+                knowledge = self._replace(assignment=left).expected(weight)
                 found[folds == fold] = knowledge.comparison.posterior(self.table.taken(held), log=True)
             except UnsolvableError:
                 return Judged(np.full(len(rows), np.inf), 1.0)
