@@ -1,8 +1,8 @@
 //! The functions on classes that are hidden, as seen from Python: bindings only.
 
 use crate::source::Shared;
-use crate::{Array, Arrays, bad_cell, check_sizes, make_source, moments, posterior, scatter, scores, shaped};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
+use crate::{Array, Arrays, bad_cell, check_sizes, expected, make_source, moments, posterior, scatter, scores, shaped};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -39,6 +39,34 @@ fn collect_shared<'py>(
     [m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &[k, d])).collect()
 }
 
+/// Expected sums of rows with missing cells, of which a share belongs to each class, about the means of Gaussians that are
+/// given: (weight, sum, product).
+#[pyfunction]
+fn collect_shared_expected<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    shares: PyReadonlyArray2<'py, f64>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    mean: PyReadonlyArray2<'py, f64>,
+    precision: PyReadonlyArrayDyn<'py, f64>,
+) -> PyResult<Arrays<'py>> {
+    let source = make_source(&x, columns, "real")?;
+    let (k, d) = (shares.shape()[1], source.width());
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let gaussians = expected::Gaussians { mean: mean.as_slice()?, precision: precision.as_slice()? };
+    let each = if gaussians.precision.len() == d * d { d * d } else { k * d * d };
+    check_sizes(&[
+        (shares.shape()[0], source.rows()),
+        (weights.map_or(source.rows(), <[f64]>::len), source.rows()),
+        (gaussians.mean.len(), k * d),
+        (gaussians.precision.len(), each),
+    ])?;
+    let belonging = Shared { classes: k, shares: shares.as_slice()?, weights };
+    let e = py.detach(|| expected::expect_shared(&source, &belonging, &gaussians)).map_err(bad_cell)?;
+    Ok(vec![shaped(py, e.weight, &[k])?, shaped(py, e.sum, &[k, d])?, shaped(py, e.product, &[k, d, d])?])
+}
+
 /// Turns log p(x, y) into p(y | x), in place, or into 1 and 0 where the class is known, and returns Σ w log p(x).
 #[pyfunction]
 fn expect_classes<'py>(
@@ -62,5 +90,6 @@ fn expect_classes<'py>(
 
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_shared, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_shared_expected, m)?)?;
     m.add_function(wrap_pyfunction!(expect_classes, m)?)
 }
