@@ -12,8 +12,9 @@ from likely.estimators.labelled import is_typed, together
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian
+from likely.first_groups import STARTS
 from likely.hidden import Climb, Hidden, without_empty
-from likely.mixtures import STARTS, Aim, Search, Start, climbed, learned
+from likely.mixtures import Aim, Search, Start, climbed, learned
 from likely.schema import Schema
 from likely.statistics import Array, Assignment
 from likely.table import Table, read_weights
