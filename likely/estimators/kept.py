@@ -25,7 +25,7 @@ class Kept(Questions):
         ...     likely.load(f"{folder}/letters.likely").predict([[1.2]]).tolist()
         ['a']
         """
-        contents = Saved(self._kind(), self.get_params(deep=False), self._known(), self._remembered()).contents()
+        contents = Saved(self._kind(), self._kept_parameters(), self._known(), self._remembered()).contents()
         self._from_saved(Saved.read(*contents))  # what could not be loaded is said now
         files.write(path, *contents)
 
@@ -49,6 +49,10 @@ class Kept(Questions):
                 "code, so it cannot hold a class"
             )
         return kind
+
+    def _kept_parameters(self) -> dict[str, Any]:
+        """Return the parameters that a file holds."""
+        return self.get_params(deep=False)
 
     def _remembered(self) -> dict[str, Any]:
         """Return what is remembered beside the parameters and the statistics, by name, for a file."""

@@ -258,6 +258,9 @@ class Mixture(ByColumn, Criteria):
             )
         return int(k), start.astype(np.int32)
 
+    def _kept_parameters(self) -> dict[str, Any]:
+        return {**super()._kept_parameters(), "checkpoint": None}  # a place on this machine
+
     def _decisive(self) -> dict[str, Any]:
         """Return what the result of a fit depends on, beside the rows."""
         parameters = self.get_params()
