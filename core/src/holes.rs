@@ -143,7 +143,10 @@ pub fn fill<const FUSED: bool>(
         apart[j] = x - mean[j];
     }
     pulls.clear();
-    pulls.extend(pattern.missing.iter().map(|&i| dot::<FUSED>(&precision[i * stride..(i + 1) * stride], apart)));
+    // Not by `extend`, which would be compiled by itself, for any machine.
+    for &i in &pattern.missing {
+        pulls.push(dot::<FUSED>(&precision[i * stride..(i + 1) * stride], apart));
+    }
     let lines = conditional.covariance.chunks_exact(pulls.len().max(1));
     for (&i, covariance) in pattern.missing.iter().zip(lines) {
         line[i] = mean[i] - covariance.iter().zip(pulls.iter()).map(|(c, pull)| c * pull).sum::<f64>();

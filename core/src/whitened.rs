@@ -205,10 +205,10 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
     let (rows, k, width) = (source.rows(), full.classes, full.width);
     // Rows with holes are left for later; each is noted by the piece that met it.
     let holes = Mutex::new(vec![]);
-    let note = |row: usize| holes.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+    let note = |rows: &[usize]| holes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
     if let Some(linear) = linear {
         linear.score(source, out, |row, _| {
-            note(row);
+            note(&[row]);
             Ok(true)
         })?;
     } else {
@@ -220,15 +220,11 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                 let first = piece * PIECE + i * TILE;
                 let count = out.len() / k;
                 let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
-                let mut kept = vec![];
-                if missing {
-                    for r in 0..count {
-                        let missing = |j: usize| tile[j * TILE + r].is_nan();
-                        if (0..width).any(missing) {
-                            note(first + r);
-                            kept.push((r, out[r * k..(r + 1) * k].to_vec()));
-                        }
-                    }
+                let has_hole = |r: &usize| (0..width).any(|j| tile[j * TILE + r].is_nan());
+                let kept: Vec<usize> = if missing { (0..count).filter(has_hole).collect() } else { vec![] };
+                let before: Vec<f64> = kept.iter().flat_map(|r| &out[r * k..(r + 1) * k]).copied().collect();
+                if !kept.is_empty() {
+                    note(&kept.iter().map(|r| first + r).collect::<Vec<usize>>());
                 }
                 match &kernel {
                     Kernel::Shared(shared, packed) => {
@@ -236,8 +232,8 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                     }
                     Kernel::Each(packed) => dispatch!(score_tile(&tile, full, packed, &mut t, out)),
                 }
-                for (r, before) in kept {
-                    out[r * k..(r + 1) * k].copy_from_slice(&before);
+                for (r, before) in kept.iter().zip(before.chunks_exact(k)) {
+                    out[r * k..(r + 1) * k].copy_from_slice(before);
                 }
             }
             Ok(())
@@ -267,7 +263,11 @@ fn score_holes(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f6
         if flat || pattern.missing.len() > pattern.there.len() {
             return Ok(marginal_scores(source, full, &pattern.there, rows));
         }
-        filled_scores(source, full, pattern, rows, &columns, &precision)
+        let each = (0..=precision.place(k - 1))
+            .map(|c| Conditional::new(&pattern.missing, precision.of(c), precision.stride))
+            .collect();
+        let filling = Filling { pattern, each, columns: &columns, precision: &precision };
+        dispatch!(filled_scores(source, full, rows, &filling))
     });
     for ((_, rows), scores) in groups.iter().zip(scores) {
         for (&row, scores) in rows.iter().zip(scores?.chunks_exact(k)) {
@@ -279,32 +279,41 @@ fn score_holes(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f6
     Ok(())
 }
 
+/// What a pattern of holes means in every class.
+struct Filling<'a> {
+    pattern: &'a Pattern,
+    each: Vec<Conditional>,
+    /// Wᵀ
+    columns: &'a Padded,
+    precision: &'a Padded,
+}
+
 /// The scores (rows × classes) of rows of one pattern, filled with what is expected: then they lie as far from the mean
 /// as their known cells do, and |Σ_there| = |Σ| |K_missing|.
-fn filled_scores(
+#[inline(always)]
+fn filled_scores<const FUSED: bool>(
     source: &Source,
     full: &Full,
-    pattern: &Pattern,
     rows: &[usize],
-    columns: &Padded,
-    precision: &Padded,
+    filling: &Filling,
 ) -> Result<Vec<f64>, BadCell> {
+    let Filling { pattern, each, columns, precision } = filling;
     let (k, width, stride) = (full.classes, full.width, columns.stride);
     let mut scores = vec![0.0; rows.len() * k];
     let (mut cells, mut line, mut apart) = (vec![0.0; width], vec![0.0; stride], vec![0.0; stride]);
-    let (mut known, mut pulls, zero, mut z) = (vec![], vec![], vec![0.0; width], vec![0.0; stride]);
-    let each: Vec<Conditional> =
-        (0..=precision.place(k - 1)).map(|c| Conditional::new(&pattern.missing, precision.of(c), stride)).collect();
+    let (mut known, mut pulls, mut z) = (vec![0.0; pattern.there.len()], vec![], vec![0.0; stride]);
+    let zero = vec![0.0; width];
     let unit = 0.5 * pattern.missing.len() as f64 * std::f64::consts::TAU.ln();
     for (&row, scores) in rows.iter().zip(scores.chunks_exact_mut(k)) {
         source.load_rows(std::iter::once(row), width, &mut cells)?;
         for (c, score) in scores.iter_mut().enumerate() {
             let mean = &full.mean[c * width..(c + 1) * width];
-            known.clear();
-            known.extend(pattern.there.iter().map(|&j| cells[j] - mean[j]));
+            for (known, &j) in known.iter_mut().zip(&pattern.there) {
+                *known = cells[j] - mean[j];
+            }
             let conditional = &each[precision.place(c)];
-            dispatch!(fill(&known, pattern, conditional, &zero, precision.of(c), &mut apart, &mut pulls, &mut line));
-            dispatch!(whiten(columns.of(c), &line[..width], &mut z));
+            fill::<FUSED>(&known, pattern, conditional, &zero, precision.of(c), &mut apart, &mut pulls, &mut line);
+            whiten::<FUSED>(columns.of(c), &line[..width], &mut z);
             let square: f64 = z.iter().map(|z| z * z).sum();
             *score = full.constant[c] + unit - conditional.half_log - 0.5 * square;
         }
