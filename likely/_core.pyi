@@ -32,6 +32,14 @@ def collect_shared_moments(
 def collect_shared_scatter(
     x: _Matrix, columns: _Columns, shares: _Floats, weights: _Floats | None, origin: _Floats, tied: bool
 ) -> list[_Floats]: ...
+def collect_shared_expected(
+    x: _Matrix,
+    columns: _Columns,
+    shares: _Floats,
+    weights: _Floats | None,
+    mean: _Floats,
+    precision: _Floats,
+) -> list[_Floats]: ...
 def collect_expected(
     cells: _Floats,
     rows: int,

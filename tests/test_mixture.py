@@ -13,10 +13,11 @@ from sklearn.utils.estimator_checks import check_estimator
 import likely
 from likely import Mixture
 from likely.families import Gamma, Gaussian, Poisson
+from likely.first_groups import collected
 from likely.hidden import Hidden, climb
 from likely.joint import Joint, Part
 from likely.learn import collect
-from likely.mixtures import Aim, _collected, revived
+from likely.mixtures import Aim, revived
 from likely.statistics import Assignment
 from likely.table import read_table
 
@@ -256,7 +257,7 @@ def test_an_empty_component_is_begun_anew_where_rows_are_explained_worst(covaria
     parts = (Part(Gaussian(covariance, pseudo_rows=1e-4, uncorrelated=True), None),)
     aim = Aim(parts, 3, None, 1e-9, 1000)
     start = np.repeat([0, 1, 1], 100).astype(np.int32)
-    first = _collected(rows.table, Assignment(np.arange(3), start), parts)  # the third has no row
+    first = collected(rows.table, Assignment(np.arange(3), start), parts)  # the third has no row
     options = {"tolerance": aim.tolerance, "most": aim.most}
     without = climb(rows, first, parts, **options)
     found = climb(rows, first, parts, **options, revive=lambda statistics, joint: revived(rows, aim, statistics, joint))

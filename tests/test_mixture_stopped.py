@@ -167,6 +167,14 @@ def test_other_files_and_places_are_refused_at_once(tmp_path):
         Mixture(3, checkpoint=tmp_path / "nowhere" / "groups").fit(X)
 
 
+def test_a_saved_model_knows_no_checkpoint(tmp_path):
+    X = rows()
+    Mixture(3, checkpoint=tmp_path / "groups.checkpoint").fit(X).save(tmp_path / "groups.likely")
+    same = likely.load(tmp_path / "groups.likely")
+    assert same.checkpoint is None
+    assert np.array_equal(same.predict_proba(X), Mixture(3).fit(X).predict_proba(X))
+
+
 def test_an_error_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     X, path = rows(), tmp_path / "groups.checkpoint"
     monkeypatch.setattr(watching, "_EVERY", 0)

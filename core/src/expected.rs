@@ -1,14 +1,12 @@
 //! Expected sums of products of rows with missing cells: what is missing is given its mean and covariance under a
 //! Gaussian, given the cells that are there.
-//!
-//! With K the inverse of the covariance, m the missing columns and u = x − μ of those that are there (0 elsewhere), the
-//! missing cells have the covariance C = (K_mm)⁻¹ and the mean μ_m − C (K u)_m: one small factorisation for each
-//! pattern of holes.
 
+use crate::belonging::{Belonging, Shared};
+use crate::holes::{Conditional, Padded, Pattern, fill, patterns};
 use crate::scatter::{Bucket, Part, padded, unpad};
-use crate::simd::{dispatch, fma};
+use crate::simd::dispatch;
+use crate::source::{BadCell, Source};
 use crate::threads;
-use crate::whitened::cholesky;
 use std::ops::Range;
 
 /// Rows of one class with the same cells missing.
@@ -47,175 +45,127 @@ pub struct Expected {
 /// What the sums of all pieces together may take, and the buckets of one piece, in numbers.
 const ROOM: usize = 1 << 21;
 const BUCKETS: usize = 1 << 15;
-const LANES: usize = 8;
 /// Groups of more rows are cut, so that threads can share them.
 pub const LARGEST_GROUP: usize = 1024;
 
-#[inline(always)]
-fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; LANES];
-    let ((a, rest_of_a), (b, rest_of_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for i in 0..LANES {
-            sums[i] = fma::<FUSED>(a[i], b[i], sums[i]);
-        }
-    }
-    for (sum, (a, b)) in sums.iter_mut().zip(rest_of_a.iter().zip(rest_of_b)) {
-        *sum = fma::<FUSED>(*a, *b, *sum);
-    }
-    sums.iter().sum()
-}
-
-/// What a pattern of holes means under one covariance.
-struct Conditional {
-    missing: Vec<usize>,
-    there: Vec<usize>,
-    /// missing × missing
-    covariance: Vec<f64>,
-}
-
-impl Conditional {
-    fn new(there: &[bool], precision: &[f64], stride: usize) -> Self {
-        let (there, missing): (Vec<usize>, Vec<usize>) = (0..there.len()).partition(|&j| there[j]);
-        let m = missing.len();
-        let mut factor: Vec<f64> =
-            missing.iter().flat_map(|&i| missing.iter().map(move |&j| precision[i * stride + j])).collect();
-        cholesky(&mut factor, m);
-        Self { missing, there, covariance: inverse(&factor, m) }
-    }
-}
-
-/// (L Lᵀ)⁻¹, exactly symmetric.
-fn inverse(factor: &[f64], m: usize) -> Vec<f64> {
-    let mut whitener = vec![0.0; m * m];
-    for j in 0..m {
-        for i in j..m {
-            let solved: f64 = (j..i).map(|h| factor[i * m + h] * whitener[h * m + j]).sum();
-            whitener[i * m + j] = (f64::from(u8::from(i == j)) - solved) / factor[i * m + i];
-        }
-    }
-    let mut inverse = vec![0.0; m * m];
-    for i in 0..m {
-        for j in 0..=i {
-            let product: f64 = (i..m).map(|h| whitener[h * m + i] * whitener[h * m + j]).sum();
-            inverse[i * m + j] = product;
-            inverse[j * m + i] = product;
-        }
-    }
-    inverse
-}
-
-/// Fills a line with the cells of a row and the means of those that are missing. `apart` is room for a row.
-#[inline(always)]
-fn fill<const FUSED: bool>(
-    cells: &[f64],
-    conditional: &Conditional,
-    mean: &[f64],
-    precision: &[f64],
-    apart: &mut [f64],
-    pulls: &mut Vec<f64>,
-    line: &mut [f64],
-) {
-    let stride = apart.len();
-    apart.fill(0.0);
-    for (&j, x) in conditional.there.iter().zip(cells) {
-        line[j] = *x;
-        apart[j] = x - mean[j];
-    }
-    pulls.clear();
-    pulls.extend(conditional.missing.iter().map(|&i| dot::<FUSED>(&precision[i * stride..(i + 1) * stride], apart)));
-    let lines = conditional.covariance.chunks_exact(pulls.len().max(1));
-    for (&i, covariance) in conditional.missing.iter().zip(lines) {
-        line[i] = mean[i] - covariance.iter().zip(pulls.iter()).map(|(c, pull)| c * pull).sum::<f64>();
-    }
-}
-
-/// The Gaussians with their precisions in padded lines.
-struct Padded<'a> {
-    of: &'a Gaussians<'a>,
-    precision: Vec<f64>,
-    width: usize,
+/// The sums of one piece of the rows, for each class, and the lines that wait to be multiplied.
+struct Sums {
+    parts: Vec<Part>,
+    buckets: Vec<Bucket>,
     stride: usize,
 }
 
-impl<'a> Padded<'a> {
-    fn new(of: &'a Gaussians<'a>, width: usize) -> Self {
+impl Sums {
+    fn new(classes: usize, width: usize, weighted: bool) -> Self {
         let stride = padded(width);
-        let lines = of.precision.chunks_exact(width.max(1));
-        let precision = lines.flat_map(|line| line.iter().copied().chain((width..stride).map(|_| 0.0))).collect();
-        Self { of, precision, width, stride }
+        let capacity = (BUCKETS / (stride * classes)).clamp(8, 64);
+        Self {
+            parts: (0..classes).map(|_| Part::new(stride, false)).collect(),
+            buckets: (0..classes).map(|_| Bucket::new(capacity * stride, weighted)).collect(),
+            stride,
+        }
     }
 
-    /// The place of the precision of a class.
-    fn place(&self, class: usize) -> usize {
-        if self.of.precision.len() > self.width * self.width { class } else { 0 }
+    /// Adds what is left to vary of the cells that are missing in rows of this weight.
+    fn add_covariance(&mut self, class: usize, weight: f64, missing: &[usize], conditional: &Conditional) {
+        let m = missing.len();
+        for (a, &i) in missing.iter().enumerate() {
+            for (b, &j) in missing.iter().enumerate().skip(a) {
+                self.parts[class].product[i * self.stride + j] += weight * conditional.covariance[a * m + b];
+            }
+        }
     }
 
-    fn precision(&self, class: usize) -> &[f64] {
-        let size = self.width * self.stride;
-        &self.precision[self.place(class) * size..][..size]
-    }
-
-    fn mean(&self, class: usize) -> &[f64] {
-        &self.of.mean[class * self.width..(class + 1) * self.width]
+    fn finished(mut self) -> Vec<Part> {
+        for (bucket, part) in self.buckets.iter_mut().zip(&mut self.parts) {
+            part.empty(bucket, self.stride);
+        }
+        self.parts
     }
 }
 
 /// The sums of some groups, for each class.
-fn expect_piece(holes: &Holes, groups: &[Group], gaussians: &Padded, classes: usize) -> Vec<Part> {
-    let stride = gaussians.stride;
-    let capacity = (BUCKETS / (stride * classes)).clamp(8, 64);
-    let mut parts: Vec<Part> = (0..classes).map(|_| Part::new(stride, false)).collect();
-    let mut buckets: Vec<Bucket> =
-        (0..classes).map(|_| Bucket::new(capacity * stride, holes.weights.is_some())).collect();
+fn expect_piece(holes: &Holes, groups: &[Group], mean: &[f64], precisions: &Padded, classes: usize) -> Vec<Part> {
+    let (stride, width) = (precisions.stride, holes.width);
+    let mut sums = Sums::new(classes, width, holes.weights.is_some());
     let (mut apart, mut pulls) = (vec![0.0; stride], vec![]);
-    let mut known: Option<((usize, usize), Conditional)> = None;
+    let mut known: Option<((usize, usize), Pattern, Conditional)> = None;
     for group in groups {
-        let key = (group.pattern, gaussians.place(group.class));
-        let precision = gaussians.precision(group.class);
-        if known.as_ref().is_none_or(|(of, _)| *of != key) {
-            let there = &holes.there[group.pattern * holes.width..(group.pattern + 1) * holes.width];
-            known = Some((key, Conditional::new(there, precision, stride)));
+        let key = (group.pattern, precisions.place(group.class));
+        let precision = precisions.of(group.class);
+        if known.as_ref().is_none_or(|(of, ..)| *of != key) {
+            let pattern = Pattern::new(&holes.there[group.pattern * width..(group.pattern + 1) * width]);
+            let conditional = Conditional::new(&pattern.missing, precision, stride);
+            known = Some((key, pattern, conditional));
         }
-        let Some((_, conditional)) = &known else { unreachable!() };
-        let (part, bucket) = (&mut parts[group.class], &mut buckets[group.class]);
-        let (mean, size, m) = (gaussians.mean(group.class), conditional.there.len(), conditional.missing.len());
+        let Some((_, pattern, conditional)) = &known else { unreachable!() };
+        let (mean, size) = (&mean[group.class * width..(group.class + 1) * width], pattern.there.len());
         let mut weight = 0.0;
         for (r, row) in group.rows.clone().enumerate() {
             let w = holes.weights.map_or(1.0, |weights| weights[row]);
             let cells = &holes.cells[group.cells + r * size..][..size];
+            let (part, bucket) = (&mut sums.parts[group.class], &mut sums.buckets[group.class]);
             let line = bucket.line(stride);
-            dispatch!(fill(cells, conditional, mean, precision, &mut apart, &mut pulls, line));
+            dispatch!(fill(cells, pattern, conditional, mean, precision, &mut apart, &mut pulls, line));
             weight += w;
             part.take(bucket, w, stride);
         }
-        for (a, &i) in conditional.missing.iter().enumerate() {
-            for (b, &j) in conditional.missing.iter().enumerate().skip(a) {
-                part.product[i * stride + j] += weight * conditional.covariance[a * m + b];
-            }
-        }
+        sums.add_covariance(group.class, weight, &pattern.missing, conditional);
     }
-    for (bucket, part) in buckets.iter_mut().zip(&mut parts) {
-        part.empty(bucket, stride);
-    }
-    parts
+    sums.finished()
 }
 
-/// The expected sums of every class. Every group of `holes` must lie within its rows, patterns and classes.
-pub fn expect(holes: &Holes, gaussians: &Gaussians) -> Expected {
-    let d = holes.width;
-    let k = gaussians.mean.len() / d.max(1);
-    let gaussians = Padded::new(gaussians, d);
-    let stride = gaussians.stride;
-    let pieces = (ROOM / (k * stride * stride).max(1)).clamp(1, 64).min(holes.groups.len());
-    let step = holes.groups.len().div_ceil(pieces.max(1)).max(1);
-    let rows = holes.groups.last().map_or(0, |group| group.rows.end);
-    let parts = threads::map(holes.groups.len().div_ceil(step), rows * stride * stride, |i| {
-        let groups = &holes.groups[i * step..holes.groups.len().min((i + 1) * step)];
-        expect_piece(holes, groups, &gaussians, k)
-    });
-    let mut totals: Vec<Part> = (0..k).map(|_| Part::new(stride, false)).collect();
-    for parts in parts {
+/// Some rows of one pattern.
+type Patterned<'a> = (&'a Pattern, &'a [usize]);
+
+/// The sums about the means of rows of which a share belongs to each class.
+fn expect_shared_piece(
+    source: &Source,
+    groups: &[Patterned],
+    belonging: &Shared,
+    mean: &[f64],
+    precisions: &Padded,
+) -> Result<Vec<Part>, BadCell> {
+    let (stride, width, k) = (precisions.stride, source.width(), belonging.classes);
+    let mut sums = Sums::new(k, width, true);
+    let (mut row_cells, mut apart, mut pulls) = (vec![0.0; width], vec![0.0; stride], vec![]);
+    let (mut cells, zero) = (vec![], vec![0.0; width]);
+    for (pattern, rows) in groups {
+        let places = precisions.place(k - 1) + 1;
+        let each: Vec<Conditional> =
+            (0..places).map(|c| Conditional::new(&pattern.missing, precisions.of(c), stride)).collect();
+        let mut weights = vec![0.0; k];
+        for &row in *rows {
+            source.load_rows(std::iter::once(row), width, &mut row_cells)?;
+            belonging.each(row, &(0..k), |c, w| {
+                let mean = &mean[c * width..(c + 1) * width];
+                cells.clear();
+                cells.extend(pattern.there.iter().map(|&j| row_cells[j] - mean[j]));
+                let (part, bucket) = (&mut sums.parts[c], &mut sums.buckets[c]);
+                let (conditional, precision) = (&each[precisions.place(c)], precisions.of(c));
+                let line = bucket.line(stride);
+                dispatch!(fill(&cells, pattern, conditional, &zero, precision, &mut apart, &mut pulls, line));
+                weights[c] += w;
+                part.take(bucket, w, stride);
+            });
+        }
+        for (c, weight) in weights.into_iter().enumerate() {
+            sums.add_covariance(c, weight, &pattern.missing, &each[precisions.place(c)]);
+        }
+    }
+    Ok(sums.finished())
+}
+
+/// How many groups go together, so that the sums of all pieces take no more than their room.
+fn groups_at_once(groups: usize, classes: usize, stride: usize) -> usize {
+    let pieces = (ROOM / (classes * stride * stride).max(1)).clamp(1, 64).min(groups);
+    groups.div_ceil(pieces.max(1)).max(1)
+}
+
+/// Adds the parts of all pieces, in their order.
+fn total(pieces: Vec<Vec<Part>>, classes: usize, width: usize) -> Expected {
+    let mut totals: Vec<Part> = (0..classes).map(|_| Part::new(padded(width), false)).collect();
+    for parts in pieces {
         for (total, part) in totals.iter_mut().zip(&parts) {
             total.add(part);
         }
@@ -223,15 +173,51 @@ pub fn expect(holes: &Holes, gaussians: &Gaussians) -> Expected {
     let mut expected = Expected { weight: vec![], sum: vec![], product: vec![] };
     for total in &totals {
         expected.weight.push(total.weight);
-        expected.sum.extend(&total.sum[..d]);
-        unpad(&total.product, d, true, &mut expected.product);
+        expected.sum.extend(&total.sum[..width]);
+        unpad(&total.product, width, true, &mut expected.product);
     }
     expected
+}
+
+/// The expected sums of every class. Every group of `holes` must lie within its rows, patterns and classes.
+pub fn expect(holes: &Holes, gaussians: &Gaussians) -> Expected {
+    let d = holes.width;
+    let k = gaussians.mean.len() / d.max(1);
+    let precisions = Padded::new(gaussians.precision, d);
+    let step = groups_at_once(holes.groups.len(), k, precisions.stride);
+    let rows = holes.groups.last().map_or(0, |group| group.rows.end);
+    let work = rows * precisions.stride * precisions.stride;
+    let pieces = threads::map(holes.groups.len().div_ceil(step), work, |i| {
+        let groups = &holes.groups[i * step..holes.groups.len().min((i + 1) * step)];
+        expect_piece(holes, groups, gaussians.mean, &precisions, k)
+    });
+    total(pieces, k, d)
+}
+
+/// The expected sums about the means of rows of which a share belongs to each class; rows without a cell are left out.
+pub fn expect_shared(source: &Source, belonging: &Shared, gaussians: &Gaussians) -> Result<Expected, BadCell> {
+    let (k, d) = (belonging.classes, source.width());
+    let precisions = Padded::new(gaussians.precision, d);
+    let found = patterns(source, (0..source.rows()).filter(|&row| belonging.counts(row, &(0..k))))?;
+    let groups: Vec<Patterned> = found
+        .iter()
+        .filter(|(pattern, _)| !pattern.there.is_empty())
+        .flat_map(|(pattern, rows)| rows.chunks(LARGEST_GROUP).map(move |some| (pattern, some)))
+        .collect();
+    let step = groups_at_once(groups.len(), k, precisions.stride);
+    let work = source.rows() * k * precisions.stride * precisions.stride;
+    let pieces = threads::map(groups.len().div_ceil(step), work, |i| {
+        let groups = &groups[i * step..groups.len().min((i + 1) * step)];
+        expect_shared_piece(source, groups, belonging, gaussians.mean, &precisions)
+    });
+    Ok(total(pieces.into_iter().collect::<Result<_, _>>()?, k, d))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::tests::source;
+    use ndarray::array;
 
     /// Σ = [[4, 2], [2, 2]]: given the first cell t, the second has the mean t/2 and the variance 1; given the second,
     /// the first has the mean t and the variance 2.
@@ -251,5 +237,15 @@ mod tests {
         let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-13);
         assert!(close(&got.sum, &[13.0, 8.0]), "{:?}", got.sum);
         assert!(close(&got.product, &[47.0, 27.0, 27.0, 21.0]), "{:?}", got.product);
+        // The same rows as a matrix, about the mean 0, with weights as shares of a class beside one that has nothing.
+        let x = array![[2.0, f64::NAN], [4.0, f64::NAN], [f64::NAN, 3.0], [f64::NAN, f64::NAN]];
+        let shares = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+        let belonging = Shared { classes: 2, shares: &shares, weights: Some(&[1.0, 2.0, 1.0, 5.0]) };
+        let gaussians = Gaussians { mean: &[0.0; 4], precision: &precision };
+        let together = expect_shared(&source(&x), &belonging, &gaussians).unwrap();
+        assert_eq!(together.weight, [4.0, 0.0]);
+        assert!(close(&together.sum, &[13.0, 8.0, 0.0, 0.0]), "{:?}", together.sum);
+        assert!(close(&together.product[..4], &[47.0, 27.0, 27.0, 21.0]), "{:?}", together.product);
+        assert!(together.product[4..].iter().all(|&x| x == 0.0));
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::belonging::Shared;
 use crate::source::Source;
-use crate::{Array, Arrays, bad_cell, check_sizes, make_source, posterior, scatter, scores, shaped, soft, tied};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
+use crate::{
+    Array, Arrays, bad_cell, check_sizes, expected, make_source, posterior, scatter, scores, shaped, soft, tied,
+};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -68,6 +70,34 @@ fn make_shared<'a>(
     Ok(Shared { classes, shares: shares.as_slice()?, weights })
 }
 
+/// Expected sums of rows with missing cells, of which a share belongs to each class, about the means of Gaussians that are
+/// given: (weight, sum, product).
+#[pyfunction]
+fn collect_shared_expected<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    shares: PyReadonlyArray2<'py, f64>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    mean: PyReadonlyArray2<'py, f64>,
+    precision: PyReadonlyArrayDyn<'py, f64>,
+) -> PyResult<Arrays<'py>> {
+    let source = make_source(&x, columns, "real")?;
+    let (k, d) = (shares.shape()[1], source.width());
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let gaussians = expected::Gaussians { mean: mean.as_slice()?, precision: precision.as_slice()? };
+    let each = if gaussians.precision.len() == d * d { d * d } else { k * d * d };
+    check_sizes(&[
+        (shares.shape()[0], source.rows()),
+        (weights.map_or(source.rows(), <[f64]>::len), source.rows()),
+        (gaussians.mean.len(), k * d),
+        (gaussians.precision.len(), each),
+    ])?;
+    let belonging = Shared { classes: k, shares: shares.as_slice()?, weights };
+    let e = py.detach(|| expected::expect_shared(&source, &belonging, &gaussians)).map_err(bad_cell)?;
+    Ok(vec![shaped(py, e.weight, &[k])?, shaped(py, e.sum, &[k, d])?, shaped(py, e.product, &[k, d, d])?])
+}
+
 /// Turns log p(x, y) into p(y | x), in place, or into 1 and 0 where the class is known, and returns Σ w log p(x).
 #[pyfunction]
 fn expect_classes<'py>(
@@ -92,5 +122,6 @@ fn expect_classes<'py>(
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_shared_moments, m)?)?;
     m.add_function(wrap_pyfunction!(collect_shared_scatter, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_shared_expected, m)?)?;
     m.add_function(wrap_pyfunction!(expect_classes, m)?)
 }

@@ -8,6 +8,7 @@ mod evidence_bindings;
 mod expected;
 mod exponents;
 mod hidden_bindings;
+mod holes;
 mod kmeans;
 mod kmeans_bindings;
 mod labels;

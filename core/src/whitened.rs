@@ -1,10 +1,11 @@
 //! Log densities of Gaussians with a full covariance, through the inverse W of its Cholesky factor: −½‖W(x−μ)‖².
 
+use crate::expected::LARGEST_GROUP;
+use crate::holes::{Conditional, Padded, Pattern, fill, patterns, whiten};
 use crate::linear::{GROUP, HIGH, Linear, centre, multiply};
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
 use crate::threads;
-use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// Rows a thread loads at a time (with a whitener they should stay in its first cache), and takes at a time.
@@ -28,6 +29,36 @@ pub struct Full<'a> {
 impl Full<'_> {
     fn tied(&self) -> bool {
         self.whitener.len() == self.width * self.width && self.classes > 1
+    }
+
+    /// Whether some directions are left out: then W has an empty line, and no inverse.
+    fn flat(&self) -> bool {
+        let of_one = self.whitener.chunks_exact((self.width * self.width).max(1));
+        of_one.flat_map(|w| w.iter().step_by(self.width + 1)).any(|&diagonal| diagonal == 0.0)
+    }
+
+    /// Wᵀ of each covariance.
+    fn turned(&self) -> Vec<f64> {
+        let width = self.width;
+        let each = self.whitener.chunks_exact((width * width).max(1));
+        each.flat_map(|w| (0..width).flat_map(move |j| (0..width).map(move |i| w[i * width + j]))).collect()
+    }
+
+    /// K = WᵀW of each covariance.
+    fn precisions(&self) -> Vec<f64> {
+        let width = self.width;
+        let mut precisions = vec![0.0; self.whitener.len()];
+        let size = (width * width).max(1);
+        for (precision, w) in precisions.chunks_exact_mut(size).zip(self.whitener.chunks_exact(size)) {
+            for line in w.chunks_exact(width) {
+                for (to, a) in precision.chunks_exact_mut(width).zip(line) {
+                    for (to, b) in to.iter_mut().zip(line) {
+                        *to += a * b;
+                    }
+                }
+            }
+        }
+        precisions
     }
 
     fn of_class<'b>(&self, matrices: &'b [f64], class: usize) -> &'b [f64] {
@@ -174,11 +205,10 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
     let (rows, k, width) = (source.rows(), full.classes, full.width);
     // Rows with holes are left for later; each is noted by the piece that met it.
     let holes = Mutex::new(vec![]);
-    let note =
-        |pattern: Vec<bool>, row: usize| holes.lock().unwrap_or_else(PoisonError::into_inner).push((pattern, row));
+    let note = |rows: &[usize]| holes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
     if let Some(linear) = linear {
         linear.score(source, out, |row, _| {
-            note((0..width).map(|j| source.cell(row, j).is_nan()).collect(), row);
+            note(&[row]);
             Ok(true)
         })?;
     } else {
@@ -190,16 +220,11 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                 let first = piece * PIECE + i * TILE;
                 let count = out.len() / k;
                 let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
-                let mut kept = vec![];
-                if missing {
-                    for r in 0..count {
-                        let missing = |j: usize| tile[j * TILE + r].is_nan();
-                        if (0..width).any(missing) {
-                            let pattern: Vec<bool> = (0..width).map(missing).collect();
-                            note(pattern, first + r);
-                            kept.push((r, out[r * k..(r + 1) * k].to_vec()));
-                        }
-                    }
+                let has_hole = |r: &usize| (0..width).any(|j| tile[j * TILE + r].is_nan());
+                let kept: Vec<usize> = if missing { (0..count).filter(has_hole).collect() } else { vec![] };
+                let before: Vec<f64> = kept.iter().flat_map(|r| &out[r * k..(r + 1) * k]).copied().collect();
+                if !kept.is_empty() {
+                    note(&kept.iter().map(|r| first + r).collect::<Vec<usize>>());
                 }
                 match &kernel {
                     Kernel::Shared(shared, packed) => {
@@ -207,40 +232,93 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                     }
                     Kernel::Each(packed) => dispatch!(score_tile(&tile, full, packed, &mut t, out)),
                 }
-                for (r, before) in kept {
-                    out[r * k..(r + 1) * k].copy_from_slice(&before);
+                for (r, before) in kept.iter().zip(before.chunks_exact(k)) {
+                    out[r * k..(r + 1) * k].copy_from_slice(before);
                 }
             }
             Ok(())
         })?;
     }
     let holes = holes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if !holes.is_empty() {
-        score_holes(source, full, holes, out);
-    }
-    Ok(())
+    if holes.is_empty() { Ok(()) } else { score_holes(source, full, holes, out) }
 }
 
 /// Scores rows with missing cells by the exact marginal of the cells that are there, pattern by pattern.
-fn score_holes(source: &Source, full: &Full, holes: Vec<(Vec<bool>, usize)>, out: &mut [f64]) {
-    let mut patterns: FxHashMap<Vec<bool>, Vec<usize>> = FxHashMap::default();
-    for (pattern, row) in holes {
-        patterns.entry(pattern).or_default().push(row);
-    }
-    let patterns: Vec<(Vec<bool>, Vec<usize>)> = patterns.into_iter().collect();
+fn score_holes(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f64]) -> Result<(), BadCell> {
+    rows.sort_unstable();
+    let patterns = patterns(source, rows.iter().copied())?;
     let (k, width) = (full.classes, full.width);
-    let scores = threads::map(patterns.len(), patterns.len() * k * width.pow(3) / 6, |i| {
-        let (pattern, rows) = &patterns[i];
-        let there: Vec<usize> = (0..width).filter(|&j| !pattern[j]).collect();
-        marginal_scores(source, full, &there, rows)
+    let (columns, precision) = (Padded::new(&full.turned(), width), Padded::new(&full.precisions(), width));
+    let flat = full.flat();
+    let groups: Vec<(&Pattern, &[usize])> = patterns
+        .iter()
+        .flat_map(|(pattern, rows)| rows.chunks(LARGEST_GROUP).map(move |some| (pattern, some)))
+        .collect();
+    let scores = threads::map(groups.len(), rows.len() * k * width * width, |i| {
+        let (pattern, rows) = groups[i];
+        if pattern.there.is_empty() {
+            return Ok(vec![0.0; rows.len() * k]);
+        }
+        // What is factorised is the smaller part: the columns that are missing, or those that are there.
+        if flat || pattern.missing.len() > pattern.there.len() {
+            return Ok(marginal_scores(source, full, &pattern.there, rows));
+        }
+        let each = (0..=precision.place(k - 1))
+            .map(|c| Conditional::new(&pattern.missing, precision.of(c), precision.stride))
+            .collect();
+        let filling = Filling { pattern, each, columns: &columns, precision: &precision };
+        dispatch!(filled_scores(source, full, rows, &filling))
     });
-    for ((_, rows), scores) in patterns.iter().zip(scores) {
-        for (&row, scores) in rows.iter().zip(scores.chunks_exact(k)) {
+    for ((_, rows), scores) in groups.iter().zip(scores) {
+        for (&row, scores) in rows.iter().zip(scores?.chunks_exact(k)) {
             for (out, score) in out[row * k..(row + 1) * k].iter_mut().zip(scores) {
                 *out += score;
             }
         }
     }
+    Ok(())
+}
+
+/// What a pattern of holes means in every class.
+struct Filling<'a> {
+    pattern: &'a Pattern,
+    each: Vec<Conditional>,
+    /// Wᵀ
+    columns: &'a Padded,
+    precision: &'a Padded,
+}
+
+/// The scores (rows × classes) of rows of one pattern, filled with what is expected: then they lie as far from the mean
+/// as their known cells do, and |Σ_there| = |Σ| |K_missing|.
+#[inline(always)]
+fn filled_scores<const FUSED: bool>(
+    source: &Source,
+    full: &Full,
+    rows: &[usize],
+    filling: &Filling,
+) -> Result<Vec<f64>, BadCell> {
+    let Filling { pattern, each, columns, precision } = filling;
+    let (k, width, stride) = (full.classes, full.width, columns.stride);
+    let mut scores = vec![0.0; rows.len() * k];
+    let (mut cells, mut line, mut apart) = (vec![0.0; width], vec![0.0; stride], vec![0.0; stride]);
+    let (mut known, mut pulls, mut z) = (vec![0.0; pattern.there.len()], vec![], vec![0.0; stride]);
+    let zero = vec![0.0; width];
+    let unit = 0.5 * pattern.missing.len() as f64 * std::f64::consts::TAU.ln();
+    for (&row, scores) in rows.iter().zip(scores.chunks_exact_mut(k)) {
+        source.load_rows(std::iter::once(row), width, &mut cells)?;
+        for (c, score) in scores.iter_mut().enumerate() {
+            let mean = &full.mean[c * width..(c + 1) * width];
+            for (known, &j) in known.iter_mut().zip(&pattern.there) {
+                *known = cells[j] - mean[j];
+            }
+            let conditional = &each[precision.place(c)];
+            fill::<FUSED>(&known, pattern, conditional, &zero, precision.of(c), &mut apart, &mut pulls, &mut line);
+            whiten::<FUSED>(columns.of(c), &line[..width], &mut z);
+            let square: f64 = z.iter().map(|z| z * z).sum();
+            *score = full.constant[c] + unit - conditional.half_log - 0.5 * square;
+        }
+    }
+    Ok(scores)
 }
 
 /// The scores (rows × classes) of rows of which only the columns `there` are known.

@@ -128,9 +128,14 @@ class Classifier(NaiveBayes):
         if self.covariance == "diagonal":
             return parts
         # A little shrinkage, chosen by the rows, so that every class has an inverse; of components, imagined rows.
-        shrinkage: Any = "oas" if self._components() == 1 else 0.0
-        tied = self.covariance == "tied"
-        together = Gaussian("full", tied=tied, shrinkage=shrinkage, pseudo_rows=self._imagined())
+        several = self._components() != 1
+        together = Gaussian(
+            "full",
+            tied=self.covariance == "tied",
+            shrinkage=0.0 if several else "oas",
+            pseudo_rows=self._imagined(),
+            uncorrelated=several,
+        )
         return tuple(part._replace(family=together) if type(part.family) is Gaussian else part for part in parts)
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:

@@ -26,7 +26,7 @@ class Kept(Questions):
         ...     likely.load(f"{folder}/letters.likely").predict([[1.2]]).tolist()
         ['a']
         """
-        contents = Saved(self._kind(), self.get_params(deep=False), self._known(), self._remembered()).contents()
+        contents = Saved(self._kind(), self._kept_parameters(), self._known(), self._remembered()).contents()
         self._from_saved(Saved.read(*contents))  # what could not be loaded is said now
         files.write(path, *contents)
 
@@ -43,6 +43,10 @@ class Kept(Questions):
     def _kind(cls) -> str:
         """Return the name that files give to the estimator."""
         return kind_of(cls, KINDS)
+
+    def _kept_parameters(self) -> dict[str, Any]:
+        """Return the parameters that a file holds."""
+        return self.get_params(deep=False)
 
     def _remembered(self) -> dict[str, Any]:
         """Return what is remembered beside the parameters and the statistics, by name, for a file."""

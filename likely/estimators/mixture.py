@@ -12,9 +12,10 @@ from likely.estimators.labelled import is_typed, together
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian
+from likely.first_groups import STARTS
 from likely.hidden import Climb, Hidden, without_empty
 from likely.labels import read_weights
-from likely.mixtures import STARTS, Aim, Search, Start, climbed, learned
+from likely.mixtures import Aim, Search, Start, climbed, learned
 from likely.schema import Schema
 from likely.statistics import Array, Assignment
 from likely.table import Table
@@ -257,6 +258,9 @@ class Mixture(ByColumn, Criteria):
                 f"got an array of shape {start.shape} and type {start.dtype}"
             )
         return int(k), start.astype(np.int32)
+
+    def _kept_parameters(self) -> dict[str, Any]:
+        return {**super()._kept_parameters(), "checkpoint": None}  # a place on this machine
 
     def _decisive(self) -> dict[str, Any]:
         """Return what the result of a fit depends on, beside the rows."""

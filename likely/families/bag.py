@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 
 from likely.families.bag_density import BagDensity, of_present
-from likely.families.base import Family
+from likely.families.base import Density, Family
 from likely.families.counting import Counted, Counting
 from likely.families.pseudo_counts import PseudoCounts, check_smoothing
 from likely.families.words import LOG_SMALLEST
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Shared, Statistics
 from likely.table import Block
 from likely.text import Analyzer, Kept, WordStatistics, collect_words
 
@@ -63,6 +63,12 @@ class Bag(Family):
     def _collect(self, block: Block, assignment: Assignment) -> WordStatistics:
         texts = block.texts()
         return collect_words(self.analyzer, texts, of_present(texts, assignment), self.counting.measure)
+
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> WordStatistics:
+        """Read every text once: as a class of its own, of which the classes have shares."""
+        rows = np.arange(len(shared.shares), dtype=np.int32)
+        shares = shared.shares if shared.weights is None else shared.shares * shared.weights[:, None]
+        return self._collect(block, Assignment(rows, rows)).of_shares(shares, shared.classes)
 
     def solve(self, statistics: Statistics) -> BagDensity:
         """Return the scores of every word and class."""

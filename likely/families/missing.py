@@ -9,11 +9,9 @@ Steps end when no mean and no covariance changes by more than a share of the sta
 be the worse judge: near its maximum it is flat, so that its last digit says nothing of the parameters' last eight.
 """
 
-import operator
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -109,15 +107,13 @@ def full_statistics(classes: Labels, sums: list[Array], origin: Array) -> Statis
 
 
 def collect_expected(block: Block, shared: Shared, given: Any) -> Statistics:
-    """Return the sums of rows with missing cells that are expected under the given Gaussians, class by class."""
-    x = block.values()
-    found = []
-    for c, one in enumerate(shared.each()):
-        own = slice(c, c + 1) if len(given.covariance) > 1 else slice(0, 1)
-        origin = np.nan_to_num(given.mean[c : c + 1])
-        about = Parameters(given.mean[c : c + 1] - origin, given.covariance[own], given.precision[own], np.zeros(1))
-        found.append(Expectation.of(x, one, origin)(about))
-    return reduce(operator.add, found)
+    """Return the sums of rows with missing cells that are expected under the given Gaussians."""
+    origin = np.ascontiguousarray(np.nan_to_num(given.mean))
+    shares = np.ascontiguousarray(shared.shares)
+    sums = native.collect_shared_expected(
+        block.dense(), block.columns, shares, shared.weights, origin, np.ascontiguousarray(given.precision)
+    )
+    return full_statistics(shared.classes, sums, origin)
 
 
 def collect_missing(

@@ -109,6 +109,25 @@ class WordStatistics(Statistics):
         sums = {name: array[pairs] if name in PAIRS else array for name, array in self.sums.items()}
         return self.of(self.terms.filter(pa.array(chosen)), starts, self.codes[pairs], sums, self.labels["class"])
 
+    def of_shares(self, shares: Array, classes: Labels) -> "WordStatistics":
+        """Return the statistics of classes that have shares (documents × classes) of documents, each a class so far.
+
+        >>> texts, each = pa.array(["a b a", "b"]), Assignment(np.arange(2), np.arange(2, dtype=np.int32))
+        >>> one = collect_words(Analyzer("words"), texts, each).of_shares(np.array([[0.5], [1.0]]), np.array(["x"]))
+        >>> one.terms.to_pylist(), one.sums["count"].tolist(), one.sums["weight"].tolist()
+        (['a', 'b'], [1.0, 1.5], [1.5])
+        """
+        words, k = len(self.terms), shares.shape[1]
+        sums = {name: np.einsum("dc,d->c", shares, self.sums[name]) for name in CLASSES}
+        found = {name: np.empty((words, k)) for name in PAIRS}
+        for c in range(k):
+            share = shares[self.codes, c]
+            for name, out in found.items():
+                out[:, c] = np.add.reduceat(self.sums[name] * share, self.starts[:-1])
+        codes = np.tile(np.arange(k, dtype=np.int32), words)
+        starts = np.arange(0, words * k + 1, k, dtype=np.int64)
+        return self.of(self.terms, starts, codes, {**{n: a.ravel() for n, a in found.items()}, **sums}, classes)
+
     @property
     def buffers(self) -> Any:
         """The terms as the core takes them."""
