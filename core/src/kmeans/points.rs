@@ -1,27 +1,11 @@
 //! Rows as k-means reads them: less an origin, in panels to be scored, or one by one in float64 where digits count.
 
 use super::centres::Centres;
+use super::panel::{Panel, norms_of, turned};
 use super::real::Real;
 use super::tile::{Least, ROWS, Side, least};
-use super::vector::Vector;
 use crate::source::Cell;
 use ndarray::ArrayView2;
-
-/// Some rows side by side, and their squared norms.
-pub struct Panel<T> {
-    /// numbers in which missing cells are 0; of rows with holes followed by 1 where a cell is there; features × rows
-    pub features: Vec<T>,
-    pub norms: Side<T>,
-    /// the numbers of the rows, where they are read again
-    pub rows: Side<u32>,
-    room: Vec<T>,
-}
-
-impl<T: Real> Panel<T> {
-    pub fn empty() -> Self {
-        Self { features: vec![], norms: [T::ZERO; ROWS], rows: [0; ROWS], room: vec![] }
-    }
-}
 
 pub trait Points: Sync {
     type Number: Real;
@@ -115,73 +99,15 @@ impl<'a, A: Cell, T: Real> Dense<'a, A, T> {
         Self { view, origin, narrow_origin: origin.iter().map(|&o| T::of(o)).collect(), holes }
     }
 
+    #[inline(always)]
+    fn pointer(&self, row: usize) -> *const A {
+        assert!(row < self.view.nrows());
+        self.view.as_ptr().wrapping_offset(row as isize * self.view.strides()[0])
+    }
+
     fn same_kind() -> bool {
         std::any::TypeId::of::<A>() == std::any::TypeId::of::<T>()
     }
-}
-
-/// # Safety
-/// The machine must have the instructions of `V`; every row must be good for the columns.
-#[inline(always)]
-unsafe fn turn<V: Vector>(rows: &Side<*const V::Number>, origin: &[V::Number], out: &mut [V::Number]) {
-    let columns = origin.len();
-    assert!(out.len() >= columns * ROWS);
-    let whole = columns / V::LANES * V::LANES;
-    // Safe: the lengths are checked above.
-    unsafe {
-        for j in (0..whole).step_by(V::LANES) {
-            for side in (0..ROWS).step_by(V::LANES) {
-                let to = out.as_mut_ptr().add(j * ROWS + side);
-                V::transpose(&rows[side..side + V::LANES], j, origin.as_ptr().add(j), to, ROWS);
-            }
-        }
-        for j in whole..columns {
-            for (r, row) in rows.iter().enumerate() {
-                out[j * ROWS + r] = *row.add(j) - origin[j];
-            }
-        }
-    }
-}
-
-/// # Safety
-/// The machine must have AVX2; every row must be good for the columns.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn turn_fast<T: Real>(rows: &Side<*const T>, origin: &[T], out: &mut [T]) -> Side<T> {
-    // Safe: the caller's promise.
-    unsafe { turn::<T::Fast>(rows, origin, out) }
-    norms_of(&out[..origin.len() * ROWS])
-}
-
-#[inline(always)]
-fn norms_of<T: Real>(features: &[T]) -> Side<T> {
-    // Two sums side by side: none waits for the other.
-    let (pairs, rest) = features.as_chunks::<{ 2 * ROWS }>();
-    let (mut even, mut odd) = ([T::ZERO; ROWS], [T::ZERO; ROWS]);
-    for pair in pairs {
-        even = std::array::from_fn(|r| even[r] + pair[r] * pair[r]);
-        odd = std::array::from_fn(|r| odd[r] + pair[ROWS + r] * pair[ROWS + r]);
-    }
-    for column in rest.as_chunks::<ROWS>().0 {
-        even = std::array::from_fn(|r| even[r] + column[r] * column[r]);
-    }
-    std::array::from_fn(|r| even[r] + odd[r])
-}
-
-/// Writes rows less the origin as a panel, and returns their norms.
-///
-/// # Safety
-/// Every row must be good for the columns.
-#[inline(always)]
-unsafe fn turned<T: Real>(rows: &Side<*const T>, origin: &[T], out: &mut [T]) -> Side<T> {
-    #[cfg(target_arch = "x86_64")]
-    if crate::simd::has_avx2() {
-        // Safe: the line above asked the machine, and the caller's promise.
-        return unsafe { turn_fast(rows, origin, out) };
-    }
-    // Safe: these need no special instructions, and the caller's promise.
-    unsafe { turn::<T::Plain>(rows, origin, out) }
-    norms_of(&out[..origin.len() * ROWS])
 }
 
 impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
@@ -204,10 +130,8 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
     }
 
     fn new_panel(&self) -> Panel<T> {
-        let features = vec![T::ZERO; self.features() * ROWS];
         let direct = Self::same_kind() && self.view.strides()[1] == 1;
-        let room = vec![T::ZERO; if direct { 0 } else { ROWS * self.columns() }];
-        Panel { features, norms: [T::ZERO; ROWS], rows: [0; ROWS], room }
+        Panel::new(self.features(), if direct { 0 } else { ROWS * self.columns() })
     }
 
     #[inline(always)]
@@ -216,11 +140,8 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         let last = rows.len() - 1;
         let mut from = [std::ptr::null::<T>(); ROWS];
         if panel.room.is_empty() {
-            let stride = self.view.strides()[0];
             for (r, from) in from.iter_mut().enumerate() {
-                let row = rows[r.min(last)] as usize;
-                assert!(row < self.view.nrows());
-                *from = self.view.as_ptr().wrapping_offset(row as isize * stride).cast();
+                *from = self.pointer(rows[r.min(last)] as usize).cast();
             }
         } else {
             // By columns within the panel: rows of Fortran order that lie side by side share what is read.
@@ -236,9 +157,9 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         }
         // Safe: each pointer is to a row of T, one after the other: of the matrix if it holds such (`new_panel`), or of
         // the room.
-        panel.norms = unsafe { turned(&from, &self.narrow_origin, &mut panel.features) };
+        panel.norms = unsafe { turned(&from, &self.narrow_origin, panel.features_mut()) };
         if self.holes {
-            let (cells, there) = panel.features.split_at_mut(columns * ROWS);
+            let (cells, there) = panel.features_mut().split_at_mut(columns * ROWS);
             for (cell, there) in cells.iter_mut().zip(there) {
                 let is_there = !cell.wide().is_nan();
                 *there = if is_there { T::of(1.0) } else { T::ZERO };
@@ -264,7 +185,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
 
     #[inline(always)]
     fn score(&self, panel: &Panel<T>, centres: &Centres<T>, group: usize, out: &mut Least<T>) {
-        least(&panel.features, centres.packed(group), out);
+        least(panel.features(), centres.packed(group), out);
     }
 
     fn distance(&self, row: usize, centre: &[f64], _norm: f64) -> f64 {

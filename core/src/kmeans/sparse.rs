@@ -1,7 +1,8 @@
 //! Rows of a sparse matrix. Their origin is 0, where most of their cells are.
 
 use super::centres::Centres;
-use super::points::{Panel, Points};
+use super::panel::Panel;
+use super::points::Points;
 use super::tile::{Least, ROWS};
 use crate::source::Cell;
 use crate::sparse::rises;
@@ -50,7 +51,7 @@ impl<A: Cell> Points for Sparse<'_, A> {
     }
 
     fn new_panel(&self) -> Panel<f64> {
-        Panel::empty()
+        Panel::new(0, 0)
     }
 
     #[inline(always)]

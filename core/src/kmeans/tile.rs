@@ -6,9 +6,9 @@
 use super::real::Real;
 use super::vector::Vector;
 
-/// Centres that are scored together: as many as registers can hold the scores of.
-pub const TOGETHER: usize = 6;
-/// Groups are filled up to a multiple of it with centres infinitely far away; the last may be fewer that are scored together.
+/// Centres that are scored together.
+pub const TOGETHER: usize = 4;
+/// Half of it: groups are filled up to a multiple of this with centres infinitely far away, and the last are scored by so many.
 pub const EVEN: usize = 2;
 
 /// Rows of a panel.
@@ -138,10 +138,8 @@ unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, ou
                 best.take::<TOGETHER>(columns, x, &packed, done);
                 done += TOGETHER;
             }
-            match centres - done {
-                4 => best.take::<4>(columns, x, &packed, done),
-                2 => best.take::<2>(columns, x, &packed, done),
-                _ => {}
+            if centres > done {
+                best.take::<EVEN>(columns, x, &packed, done);
             }
             for r in 0..2 {
                 let at = side + r * V::LANES;

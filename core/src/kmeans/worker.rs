@@ -2,7 +2,8 @@
 
 use super::assign::{NONE, Piece};
 use super::centres::Centres;
-use super::points::{Panel, Points};
+use super::panel::Panel;
+use super::points::Points;
 use super::real::Real;
 use super::sums::Sums;
 use super::tile::{Least, ROWS, Side};
