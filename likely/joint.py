@@ -138,8 +138,9 @@ class Joint:
             first += tile.rows
             self._score(tile, scores)
             own = None if weights is None else weights[rows]
-            told = native.expect_classes(scores, self.log_weights, None if codes is None else codes[rows], own)
-            yield tile, Shared(self.classes, scores, own), told
+            known = None if codes is None else codes[rows]
+            told, class_weights = native.expect_classes(scores, self.log_weights, known, own)
+            yield tile, Shared(self.classes, scores, own, class_weights), told
 
     def free_parameters(self) -> int:
         """Return how many numbers the data have chosen."""

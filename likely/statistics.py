@@ -43,6 +43,8 @@ class Shared(NamedTuple):
     classes: Labels
     shares: Array
     weights: Array | None = None
+    class_weights: Array | None = None
+    """how much all rows count in each class, if it is known already"""
 
     def each(self) -> Iterator[Assignment]:
         """Return for each class all rows, weighed by their share of it."""
@@ -258,9 +260,10 @@ def class_weights(assignment: Assignment | Shared) -> Statistics:
     [1.0, 2.0]
     """
     if isinstance(assignment, Shared):
-        shares, weights = assignment.shares, assignment.weights
-        # Not by a product of matrices, whose threads would stay busy for a while; a plain sum takes four times as long.
-        weight = np.einsum("rc->c", shares) if weights is None else np.einsum("rc,r->c", shares, weights)
+        shares, weights, weight = assignment.shares, assignment.weights, assignment.class_weights
+        if weight is None:
+            # Not by a product of matrices, whose threads would stay busy for a while.
+            weight = np.einsum("rc->c", shares) if weights is None else np.einsum("rc,r->c", shares, weights)
         return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": assignment.classes})
     classes, codes, weights = assignment
     known = codes >= 0

@@ -207,27 +207,40 @@ def test_more_components_than_different_rows():
 
 
 @pytest.mark.parametrize(("dtype", "offset", "close"), [(np.float64, 1e7, 1e-6), (np.float32, 1e4, 1e-3)])
-@pytest.mark.parametrize("covariance", ["full", "diagonal"])
-def test_an_offset_costs_nothing(dtype, offset, close, covariance):
+@pytest.mark.parametrize(("covariance", "tied"), [("full", False), ("full", True), ("diagonal", False)])
+def test_an_offset_costs_nothing(dtype, offset, close, covariance, tied):
     X, _ = groups(n=400, seed=2)
     moved = (X + offset).astype(dtype)
     centred = moved.astype(np.float64) - offset
-    one = Mixture(3, covariance=covariance).fit(moved)
-    other = Mixture(3, covariance=covariance).fit(centred)
+    one = Mixture(3, covariance=covariance, tied=tied).fit(moved)
+    other = Mixture(3, covariance=covariance, tied=tied).fit(centred)
     assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=close)
     assert one.means_ - offset == pytest.approx(other.means_, abs=close)
     assert np.array_equal(one.predict(moved), other.predict(centred))
 
 
-def test_threads_do_not_change_bits():
+@pytest.mark.parametrize(("covariance", "tied"), [("full", False), ("full", True), ("diagonal", False)])
+def test_threads_do_not_change_bits(covariance, tied):
     X, _ = groups(n=30_000, d=5)
     found = []
     for threads in (1, 2, 5):
         likely.set_threads(threads)
-        model = Mixture(3, max_iterations=5, tolerance=1e-3).fit(X)
+        model = Mixture(3, covariance=covariance, tied=tied, max_iterations=50, tolerance=1e-3).fit(X)
         found.append([model.log_likelihood_, *model.means_.ravel()])
     likely.set_threads(None)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("apart", [1.0, 1e2, 1e5])
+def test_tied_components_far_apart_keep_the_digits_of_their_covariance(apart):
+    """Components that no row is shared between: the covariance is that within their rows."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=600)
+    noise = rng.normal(size=(600, 3)) @ rng.normal(size=(3, 3))
+    X = 40.0 * apart * np.eye(3)[codes] + noise
+    model = Mixture(3, tied=True, start=codes, pseudo_rows=0.0).fit(X)
+    t = X - np.array([X[codes == c].mean(axis=0) for c in range(3)])[codes]
+    assert model.joint_.densities[0].covariance[0] == pytest.approx(t.T @ t / 600, rel=1e-9)
 
 
 def test_no_component_shrinks_to_a_point():

@@ -154,7 +154,8 @@ def test_expected_classes(k, known, weighted):
         want[codes >= 0] = np.eye(k)[codes[codes >= 0]]
         told = np.where(codes >= 0, scores[np.arange(ROWS), codes], told)
     shares = scores.copy()
-    got = native.expect_classes(shares, log_weights, codes, weights)
+    got, class_weights = native.expect_classes(shares, log_weights, codes, weights)
+    np.testing.assert_allclose(class_weights, _weighed(want, weights).sum(axis=0), rtol=1e-12)
     assert got == pytest.approx(np.sum(told if weights is None else weights * told), rel=1e-13)
     np.testing.assert_allclose(shares, want, rtol=1e-12, atol=1e-300)
 
@@ -162,7 +163,9 @@ def test_expected_classes(k, known, weighted):
 def test_a_row_that_is_impossible_in_every_class_belongs_to_each_by_its_weight():
     scores, log_weights = np.full((3, 2), -np.inf), np.log([0.25, 0.75])
     scores[1] = -1.0
-    assert native.expect_classes(scores, log_weights, None, np.array([0.0, 1.0, 0.0])) == pytest.approx(np.log(2) - 1)
+    told, class_weights = native.expect_classes(scores, log_weights, None, np.array([0.0, 1.0, 0.0]))
+    assert told == pytest.approx(np.log(2) - 1)
+    np.testing.assert_allclose(class_weights, [0.5, 0.5])
     np.testing.assert_allclose(scores, [[0.25, 0.75], [0.5, 0.5], [0.25, 0.75]])
 
 
@@ -177,7 +180,7 @@ def test_threads_do_not_change_bits():
             *native.collect_shared_scatter(x, None, shares, None, origin, True),
         ]
         scores = np.log(shares + 1e-9)
-        told = native.expect_classes(scores, np.zeros(10), None, None)
-        found.append([told, scores.tobytes(), *(part.tobytes() for part in sums)])
+        told, class_weights = native.expect_classes(scores, np.zeros(10), None, None)
+        found.append([told, class_weights.tobytes(), scores.tobytes(), *(part.tobytes() for part in sums)])
     likely.set_threads(None)
     assert found[0] == found[1] == found[2]

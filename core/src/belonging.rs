@@ -91,12 +91,16 @@ impl Shared<'_> {
         self.weights.map_or(1.0, |weights| weights[row])
     }
 
-    /// How much a row counts in each class: 0 where its share is next to nothing.
+    /// The share of a row that belongs to each class.
     #[inline(always)]
-    pub fn of(&self, row: usize) -> impl Iterator<Item = f64> {
-        let weight = self.weight(row);
-        let line = &self.shares[row * self.classes..(row + 1) * self.classes];
-        line.iter().map(move |&share| if share > NO_SHARE { weight * share } else { 0.0 })
+    pub fn of(&self, row: usize) -> &[f64] {
+        &self.shares[row * self.classes..(row + 1) * self.classes]
+    }
+
+    /// How much a row of some weight counts in a class, by its share of it.
+    #[inline(always)]
+    pub fn weighed(share: f64, weight: f64) -> f64 {
+        if share > NO_SHARE { weight * share } else { 0.0 }
     }
 }
 

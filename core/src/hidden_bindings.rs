@@ -5,7 +5,9 @@ use crate::source::Source;
 use crate::{
     Array, Arrays, bad_cell, check_sizes, expected, make_source, posterior, scatter, scores, shaped, soft, tied,
 };
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods};
+use numpy::{
+    PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -98,7 +100,8 @@ fn collect_shared_expected<'py>(
     Ok(vec![shaped(py, e.weight, &[k])?, shaped(py, e.sum, &[k, d])?, shaped(py, e.product, &[k, d, d])?])
 }
 
-/// Turns log p(x, y) into p(y | x), in place, or into 1 and 0 where the class is known, and returns Σ w log p(x).
+/// Turns log p(x, y) into p(y | x), in place, or into 1 and 0 where the class is known, and returns Σ w log p(x) and the
+/// weight of every class.
 #[pyfunction]
 fn expect_classes<'py>(
     py: Python<'py>,
@@ -106,7 +109,7 @@ fn expect_classes<'py>(
     log_weights: PyReadonlyArray1<'py, f64>,
     codes: Option<PyReadonlyArray1<'py, i32>>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<f64> {
+) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
     let rows = joint.shape()[0];
     let log_weights = log_weights.as_slice()?;
     let joint = scores(&mut joint, rows, log_weights.len())?;
@@ -116,7 +119,8 @@ fn expect_classes<'py>(
     if codes.is_some_and(|codes| codes.iter().any(|&code| code >= log_weights.len() as i32)) {
         return Err(PyValueError::new_err("codes do not fit the classes"));
     }
-    Ok(py.detach(|| posterior::expect(joint, log_weights, codes, weights)))
+    let (told, counts) = py.detach(|| posterior::expect(joint, log_weights, codes, weights));
+    Ok((told, PyArray1::from_vec(py, counts)))
 }
 
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -74,44 +74,51 @@ pub fn posterior(joint: &mut [f64], log_weights: &[f64], log: bool) {
     });
 }
 
-/// Turns log p(x, y) into p(y | x), in place, and returns Σ w log p(x). Where the class of a row is known (its code is not
-/// negative), it is that one for sure, and the sum is of log p(x, y).
-pub fn expect(joint: &mut [f64], log_weights: &[f64], codes: Option<&[i32]>, weights: Option<&[f64]>) -> f64 {
+/// Turns log p(x, y) into p(y | x), in place, and returns Σ w log p(x) and Σ w p(y | x) of every class. Where the class of
+/// a row is known (its code is not negative), it is that one for sure, and the first sum is of log p(x, y).
+pub fn expect(
+    joint: &mut [f64],
+    log_weights: &[f64],
+    codes: Option<&[i32]>,
+    weights: Option<&[f64]>,
+) -> (f64, Vec<f64>) {
     let k = log_weights.len();
     let steps = joint.len() * 8;
-    let mut pieces: Vec<(&mut [f64], f64)> = joint.chunks_mut(PIECE * k).map(|rows| (rows, 0.0)).collect();
+    let mut pieces: Vec<(&mut [f64], f64, Vec<f64>)> =
+        joint.chunks_mut(PIECE * k).map(|rows| (rows, 0.0, vec![0.0; k])).collect();
     let Ok::<(), Infallible>(()) = threads::for_each(&mut pieces, 1, steps, |piece, out| {
-        let (rows, sum) = &mut out[0];
-        let mut told = [0.0; TOGETHER];
+        let (rows, sum, counts) = &mut out[0];
         for (part, rows) in rows.chunks_mut(TOGETHER * k).enumerate() {
             let first = piece * PIECE + part * TOGETHER;
-            let told = &mut told[..rows.len() / k];
             let class = |row: usize| codes.and_then(|codes| usize::try_from(codes[first + row]).ok());
-            dispatch!(expect_rows(rows, log_weights, class, told));
-            for (row, told) in told.iter().enumerate() {
-                let w = weights.map_or(1.0, |weights| weights[first + row]);
-                if w > 0.0 {
-                    *sum += w * told;
-                }
-            }
+            let weight = |row: usize| weights.map_or(1.0, |weights| weights[first + row]);
+            *sum += dispatch!(expect_rows(rows, log_weights, class, weight, counts));
         }
         Ok(())
     });
-    pieces.iter().map(|piece| piece.1).sum()
+    let mut counts = vec![0.0; k];
+    for (_, _, part) in &pieces {
+        for (count, part) in counts.iter_mut().zip(part) {
+            *count += part;
+        }
+    }
+    (pieces.iter().map(|piece| piece.1).sum(), counts)
 }
 
-/// The same for a few rows, whose log p(x) are `told`. Exponentials are taken of all of them together.
+/// The same for a few rows; what counts in every class is added. Exponentials are taken of all rows together.
 #[inline(always)]
 fn expect_rows<const FUSED: bool>(
     rows: &mut [f64],
     log_weights: &[f64],
     class: impl Fn(usize) -> Option<usize>,
-    told: &mut [f64],
-) {
+    weight: impl Fn(usize) -> f64,
+    counts: &mut [f64],
+) -> f64 {
     let k = log_weights.len();
-    for (i, (row, told)) in rows.chunks_exact_mut(k).zip(told.iter_mut()).enumerate() {
+    let mut logs = [0.0; TOGETHER];
+    for (i, (row, log)) in rows.chunks_exact_mut(k).zip(&mut logs).enumerate() {
         let top = row.iter().fold(f64::NEG_INFINITY, |top, &x| if x > top { x } else { top });
-        *told = class(i).map_or(top, |class| row[class]);
+        *log = class(i).map_or(top, |class| row[class]);
         for x in row {
             *x -= top;
         }
@@ -119,20 +126,30 @@ fn expect_rows<const FUSED: bool>(
     for x in rows.iter_mut() {
         *x = exp_of_negative::<FUSED>(*x);
     }
-    for (i, (row, told)) in rows.chunks_exact_mut(k).zip(told.iter_mut()).enumerate() {
+    let mut sum = 0.0;
+    for (i, (row, log)) in rows.chunks_exact_mut(k).zip(&mut logs).enumerate() {
         if let Some(class) = class(i) {
             row.fill(0.0);
             row[class] = 1.0;
-        } else if *told == f64::NEG_INFINITY {
+        } else if *log == f64::NEG_INFINITY {
             row.iter_mut().zip(log_weights).for_each(|(x, weight)| *x = weight.exp());
         } else {
             let total: f64 = row.iter().sum();
-            *told += total.ln();
-            for x in row {
-                *x /= total;
+            *log += total.ln();
+            let factor = 1.0 / total;
+            for x in row.iter_mut() {
+                *x *= factor;
+            }
+        }
+        let w = weight(i);
+        if w > 0.0 {
+            sum += w * *log;
+            for (count, x) in counts.iter_mut().zip(row) {
+                *count += w * *x;
             }
         }
     }
+    sum
 }
 
 /// The index of the largest score of each row, the first among equals; by the class weights where all are −∞.
@@ -187,7 +204,7 @@ mod tests {
         let (mut expected, mut posteriors) = (scores.clone(), scores.clone());
         let codes: Vec<i32> = (0..rows as i32).map(|row| if row % 9 == 0 { row % 5 } else { -1 }).collect();
         let weights: Vec<f64> = (0..rows).map(|row| (row % 3) as f64).collect();
-        let told = expect(&mut expected, &log_weights, Some(&codes), Some(&weights));
+        let (told, counts) = expect(&mut expected, &log_weights, Some(&codes), Some(&weights));
         posterior(&mut posteriors, &log_weights, false);
         let density = log_density(&scores, k);
         let mut want = 0.0;
@@ -201,6 +218,10 @@ mod tests {
             }
         }
         assert!((told - want).abs() <= 1e-13 * want.abs(), "{told} {want}");
+        for (c, count) in counts.iter().enumerate() {
+            let want: f64 = (0..rows).map(|row| weights[row] * expected[row * k + c]).sum();
+            assert!((count - want).abs() <= 1e-12 * want, "{count} {want}");
+        }
     }
 
     #[test]
@@ -214,7 +235,7 @@ mod tests {
         posterior(&mut rows, &weights, false);
         assert!((rows[0] - 0.25).abs() < 1e-15 && (rows[1] - 0.75).abs() < 1e-15);
         let mut rows = vec![f64::NEG_INFINITY; 2];
-        assert_eq!(expect(&mut rows, &weights, None, None), f64::NEG_INFINITY);
+        assert_eq!(expect(&mut rows, &weights, None, None).0, f64::NEG_INFINITY);
         assert!((rows[0] - 0.25).abs() < 1e-15 && (rows[1] - 0.75).abs() < 1e-15);
     }
 }

@@ -3,192 +3,210 @@
 use crate::belonging::{Belonging, Shared};
 use crate::moments::{Moments, Sums, add_lines, collect_blocks};
 use crate::simd::{dispatch, fma};
-use crate::source::{BadCell, Source};
+use crate::source::{BadCell, Cell, Domain, Source, typed};
 use std::ops::Range;
 
-/// Columns and classes that are multiplied together: their sums stay in registers while the rows pass by.
+/// Columns that are multiplied together, with four or five classes: their sums stay in registers while the rows pass by.
 const SIDE: usize = 4;
 /// Rows that are multiplied together, and stay in the first cache.
-const ROWS: usize = 64;
+const ROWS: usize = 32;
 /// Where fewer than one in so many shares is more than nothing, rows are added one by one to the classes they belong to.
 const FEW: usize = 4;
 
-type Square = [[f64; SIDE]; SIDE];
-
-/// The sums of some classes and columns.
-#[derive(Clone, Copy)]
-struct Pair {
-    sum: Square,
-    square: Square,
+/// Σw(x−o) and Σw(x−o)² of C classes and some columns.
+#[derive(Clone)]
+struct Block<const C: usize> {
+    origin: [[f64; SIDE]; C],
+    sum: [[f64; SIDE]; C],
+    square: [[f64; SIDE]; C],
 }
 
-const NONE: Square = [[0.0; SIDE]; SIDE];
+/// Blocks of columns × blocks of classes, of which nothing was added yet.
+fn blocks<const C: usize>(origin: &[f64], width: usize) -> Vec<Block<C>> {
+    let none = [[0.0; SIDE]; C];
+    let high = (origin.len() / width).div_ceil(C);
+    let mut blocks = vec![Block { origin: none, sum: none, square: none }; width.div_ceil(SIDE) * high];
+    for (at, o) in origin.iter().enumerate() {
+        let (c, j) = (at / width, at % width);
+        blocks[j / SIDE * high + c / C].origin[c % C][j % SIDE] = *o;
+    }
+    blocks
+}
 
-/// Some rows as they are multiplied.
-struct Panels {
+/// Some rows as they are multiplied, and the sums of those that were.
+struct Product<const C: usize> {
+    blocks: Vec<Block<C>>,
+    weight: Vec<[f64; C]>,
     rows: usize,
-    /// blocks of [`SIDE`] columns × rows
+    /// blocks of columns × rows
     cells: Vec<[f64; SIDE]>,
-    /// blocks of [`SIDE`] classes × rows
-    shares: Vec<[f64; SIDE]>,
+    /// blocks of classes × rows
+    shares: Vec<[f64; C]>,
 }
 
-impl Panels {
-    fn new(width: usize, classes: usize) -> Self {
-        let blocks = |length: usize| vec![[0.0; SIDE]; ROWS * length.div_ceil(SIDE)];
-        Self { rows: 0, cells: blocks(width), shares: blocks(classes) }
+impl<const C: usize> Product<C> {
+    fn new(blocks: Vec<Block<C>>, width: usize, classes: usize) -> Self {
+        let high = classes.div_ceil(C);
+        let (cells, shares) = (vec![[0.0; SIDE]; ROWS * width.div_ceil(SIDE)], vec![[0.0; C]; ROWS * high]);
+        Self { blocks, weight: vec![[0.0; C]; high], rows: 0, cells, shares }
+    }
+
+    /// Adds some rows, given as one slice, here or row by row to `out`.
+    fn add<T: Cell>(&mut self, lines: &[T], rows: &[usize], shared: &Shared, origin: &[f64], out: &mut Sums) {
+        if self.rows != rows.len() {
+            self.rows = rows.len();
+            self.cells.fill([0.0; SIDE]);
+            self.shares.fill([0.0; C]);
+        }
+        if dispatch!(fill::<T, C>(self, lines, rows, shared)) {
+            dispatch!(multiply::<C>(self));
+        } else {
+            let width = lines.len() / rows.len();
+            dispatch!(add_lines::<T, Shared, false>(lines, rows.iter().copied(), shared, width, origin, out));
+        }
+    }
+
+    fn finish(&self, width: usize, out: &mut Sums) {
+        for at in 0..out.weight.len() {
+            let (c, j) = (at / width, at % width);
+            let block = &self.blocks[j / SIDE * self.weight.len() + c / C];
+            out.weight[at] += self.weight[c / C][c % C];
+            out.sum[at] += block.sum[c % C][j % SIDE];
+            out.second[at] += block.square[c % C][j % SIDE];
+        }
     }
 }
 
 /// Writes a line into blocks, `rows` apart.
 #[inline(always)]
-fn spread(line: &[f64], rows: usize, to: &mut [[f64; SIDE]]) {
-    let (whole, rest) = line.as_chunks::<SIDE>();
-    for (to, cells) in to.iter_mut().step_by(rows).zip(whole) {
-        *to = *cells;
+fn spread<T: Copy, const N: usize>(line: &[T], rows: usize, to: &mut [[f64; N]], number: impl Fn(T) -> f64) {
+    let (whole, rest) = line.as_chunks::<N>();
+    for (to, line) in to.iter_mut().step_by(rows).zip(whole) {
+        *to = line.map(&number);
     }
-    if !rest.is_empty() {
-        to[whole.len() * rows][..rest.len()].copy_from_slice(rest);
+    for (i, x) in rest.iter().enumerate() {
+        to[whole.len() * rows][i] = number(*x);
     }
 }
 
-/// Fills the panels with lines and their shares. Says whether that is worth it: all cells are finite, and of the shares
-/// not only a few are more than nothing.
+/// Takes up rows and their shares. Says whether they can be multiplied: all cells are finite, and of the shares not only
+/// a few are more than nothing.
 #[inline(always)]
-fn fill<const FUSED: bool>(
-    panels: &mut Panels,
-    lines: &[f64],
+fn fill<T: Cell, const C: usize, const FUSED: bool>(
+    product: &mut Product<C>,
+    lines: &[T],
     rows: &[usize],
     shared: &Shared,
-    room: &mut [f64],
 ) -> bool {
-    panels.rows = rows.len();
-    let mut count = 0;
     for (at, &row) in rows.iter().enumerate() {
-        for (room, w) in room.iter_mut().zip(shared.of(row)) {
-            *room = w;
-            count += usize::from(w > 0.0);
-        }
-        spread(room, panels.rows, &mut panels.shares[at..]);
+        let weight = shared.weight(row);
+        spread(shared.of(row), rows.len(), &mut product.shares[at..], |share| Shared::weighed(share, weight));
     }
-    if count * FEW < rows.len() * shared.classes {
+    let mut count = [0.0; C];
+    for shares in &product.shares {
+        for c in 0..C {
+            count[c] += if shares[c] > 0.0 { 1.0 } else { 0.0 };
+        }
+    }
+    if count.iter().sum::<f64>() * (FEW as f64) < (rows.len() * shared.classes) as f64 {
         return false;
     }
-    let mut doubt = [0.0; SIDE];
     for (at, line) in lines.chunks_exact(lines.len() / rows.len()).enumerate() {
-        spread(line, panels.rows, &mut panels.cells[at..]);
-        let (whole, rest) = line.as_chunks::<SIDE>();
-        for cells in whole {
-            for (doubt, x) in doubt.iter_mut().zip(cells) {
-                *doubt += x * 0.0;
-            }
-        }
-        for x in rest {
-            doubt[0] += x * 0.0;
+        spread(line, rows.len(), &mut product.cells[at..], T::number);
+    }
+    let mut doubt = [0.0; SIDE];
+    for cells in &product.cells {
+        for j in 0..SIDE {
+            doubt[j] += cells[j] * 0.0;
         }
     }
     doubt == [0.0; SIDE]
 }
 
-/// Adds the rows of the panels to the sums, blocks of columns × blocks of classes.
+/// Adds the rows that were taken up to the sums.
 #[inline(always)]
-fn multiply<const FUSED: bool>(panels: &Panels, origins: &[Square], sums: &mut [Pair]) {
-    let rows = panels.rows;
-    let blocks = panels.shares.len() / ROWS;
-    let places = origins.chunks_exact(blocks).zip(sums.chunks_exact_mut(blocks));
-    for (cells, (origins, sums)) in panels.cells.chunks_exact(rows).zip(places) {
-        for (shares, (o, sums)) in panels.shares.chunks_exact(rows).zip(origins.iter().zip(sums)) {
-            let (mut sum, mut square) = (NONE, NONE);
+fn multiply<const C: usize, const FUSED: bool>(product: &mut Product<C>) {
+    let (rows, high) = (product.rows, product.weight.len());
+    for (shares, weight) in product.shares.chunks_exact(rows).zip(&mut product.weight) {
+        let mut sum = [0.0; C];
+        for w in shares {
+            for c in 0..C {
+                sum[c] += w[c];
+            }
+        }
+        for c in 0..C {
+            weight[c] += sum[c];
+        }
+    }
+    for (cells, blocks) in product.cells.chunks_exact(rows).zip(product.blocks.chunks_exact_mut(high)) {
+        for (shares, block) in product.shares.chunks_exact(rows).zip(blocks) {
+            let origin = block.origin;
+            let (mut sum, mut square) = ([[0.0; SIDE]; C], [[0.0; SIDE]; C]);
             for (x, w) in cells.iter().zip(shares) {
-                for c in 0..SIDE {
+                for c in 0..C {
                     for j in 0..SIDE {
-                        let t = x[j] - o[c][j];
+                        let t = x[j] - origin[c][j];
                         let wt = w[c] * t;
                         sum[c][j] += wt;
                         square[c][j] = fma::<FUSED>(wt, t, square[c][j]);
                     }
                 }
             }
-            for c in 0..SIDE {
+            for c in 0..C {
                 for j in 0..SIDE {
-                    sums.sum[c][j] += sum[c][j];
-                    sums.square[c][j] += square[c][j];
+                    block.sum[c][j] += sum[c][j];
+                    block.square[c][j] += square[c][j];
                 }
             }
         }
     }
 }
 
-/// Adds the shares of the panels to the weights of classes, in blocks.
-#[inline(always)]
-fn add_shares<const FUSED: bool>(panels: &Panels, weights: &mut [[f64; SIDE]]) {
-    for (shares, weights) in panels.shares.chunks_exact(panels.rows).zip(weights) {
-        let mut sum = [0.0; SIDE];
-        for w in shares {
-            for c in 0..SIDE {
-                sum[c] += w[c];
-            }
-        }
-        for c in 0..SIDE {
-            weights[c] += sum[c];
-        }
-    }
-}
-
-/// The origins, classes × columns, in blocks of columns × blocks of classes.
-fn in_blocks(origin: &[f64], width: usize) -> Vec<Square> {
-    let classes = origin.len() / width;
-    let mut blocks = vec![NONE; width.div_ceil(SIDE) * classes.div_ceil(SIDE)];
-    for (at, o) in origin.iter().enumerate() {
-        let (c, j) = (at / width, at % width);
-        blocks[j / SIDE * classes.div_ceil(SIDE) + c / SIDE][c % SIDE][j % SIDE] = *o;
-    }
-    blocks
-}
-
-/// Adds some rows.
-fn add_rows(
+/// Adds some rows; those that do not count are not even read.
+fn add_rows<const C: usize>(
     source: &Source,
     rows: Range<usize>,
     shared: &Shared,
     origin: &[f64],
-    origins: &[Square],
+    product: &mut Product<C>,
     out: &mut Sums,
 ) -> Result<(), BadCell> {
-    let (width, k) = (source.width(), shared.classes);
-    let mut panels = Panels::new(width, k);
-    let mut sums = vec![Pair { sum: NONE, square: NONE }; origins.len()];
-    let mut weights = vec![[0.0; SIDE]; k.div_ceil(SIDE)];
-    let (mut room, mut room_of_shares) = (vec![0.0; ROWS * width], vec![0.0; k]);
-    let every = 0..k;
+    let width = source.width();
+    let every = 0..shared.classes;
     let counted: Vec<usize> = rows.filter(|&row| shared.counts(row, &every)).collect();
+    let mut room = vec![0.0; ROWS * width];
     for rows in counted.chunks(ROWS) {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let lines = if last - first < rows.len() {
-            source.rows_at(first..last + 1, &mut room)?
-        } else {
-            source.load_rows(rows.iter().copied(), width, &mut room)?;
-            &room[..rows.len() * width]
-        };
-        if dispatch!(fill(&mut panels, lines, rows, shared, &mut room_of_shares)) {
-            dispatch!(add_shares(&panels, &mut weights));
-            dispatch!(multiply(&panels, origins, &mut sums));
-        } else {
-            dispatch!(add_lines::<f64, Shared, false>(lines, rows.iter().copied(), shared, width, origin, out));
+        if source.domain == Domain::Real && source.columns.is_none() && last - first < rows.len() {
+            let done = typed!(&source.matrix, view => {
+                let part = view.slice(ndarray::s![first..=last, ..]);
+                part.as_slice().map(|lines| product.add(lines, rows, shared, origin, out))
+            });
+            if done.is_some() {
+                continue;
+            }
         }
+        source.load_rows(rows.iter().copied(), width, &mut room)?;
+        product.add(&room[..rows.len() * width], rows, shared, origin, out);
     }
-    for at in 0..k * width {
-        let (c, j) = (at / width, at % width);
-        let pair = &sums[j / SIDE * k.div_ceil(SIDE) + c / SIDE];
-        out.weight[at] += weights[c / SIDE][c % SIDE];
-        out.sum[at] += pair.sum[c % SIDE][j % SIDE];
-        out.second[at] += pair.square[c % SIDE][j % SIDE];
-    }
+    product.finish(width, out);
     Ok(())
 }
 
 /// Σw, Σw(x−o) and Σw(x−o)² over the cells that are there, about origins that are given, classes × columns.
 pub fn collect(source: &Source, shared: &Shared, origin: Vec<f64>) -> Result<Moments, BadCell> {
-    let origins = if origin.is_empty() { vec![] } else { in_blocks(&origin, source.width()) };
-    collect_blocks(source, origin, |rows, origin, out| add_rows(source, rows, shared, origin, &origins, out))
+    if shared.classes.div_ceil(5) * 5 < shared.classes.div_ceil(4) * 4 {
+        collect_in::<5>(source, shared, origin)
+    } else {
+        collect_in::<4>(source, shared, origin)
+    }
+}
+
+fn collect_in<const C: usize>(source: &Source, shared: &Shared, origin: Vec<f64>) -> Result<Moments, BadCell> {
+    let width = source.width();
+    let empty = if origin.is_empty() { vec![] } else { blocks::<C>(&origin, width) };
+    collect_blocks(source, origin, |rows, origin, out| {
+        let mut product = Product::new(empty.clone(), width, shared.classes);
+        add_rows(source, rows, shared, origin, &mut product, out)
+    })
 }
