@@ -3,7 +3,7 @@
 use super::centres::Centres;
 use super::panel::{Panel, norms_of, turned};
 use super::real::Real;
-use super::tile::{Least, ROWS, Side, least};
+use super::tile::{Least, ROWS, least};
 use crate::source::Cell;
 use ndarray::ArrayView2;
 
