@@ -289,18 +289,19 @@ fn transpose<T: Cell, const FUSED: bool>(cells: &[T], width: usize, stride: usiz
     let groups = cells.chunks_exact((SIDE * width).max(1));
     let rest = groups.remainder();
     let done = (cells.len() - rest.len()) / width.max(1);
-    let whole = width / SIDE * SIDE;
     for (g, group) in groups.enumerate() {
         let lines: [&[T]; SIDE] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
-        for j in (0..whole).step_by(SIDE) {
-            let block: [[f64; SIDE]; SIDE] = lines.map(|line| std::array::from_fn(|i| line[j + i].number()));
+        let runs = lines.map(|line| line.as_chunks::<SIDE>().0);
+        let whole = runs[0].len() * SIDE;
+        for (b, columns) in out.chunks_exact_mut(SIDE * stride).take(runs[0].len()).enumerate() {
+            let block: [[f64; SIDE]; SIDE] = runs.map(|run| run[b].map(T::number));
             for line in block {
                 for (doubt, x) in doubts.iter_mut().zip(line) {
                     *doubt += x * 0.0;
                 }
             }
-            for i in 0..SIDE {
-                out[(j + i) * stride + g * SIDE..][..SIDE].copy_from_slice(&block.map(|line| line[i]));
+            for (i, column) in columns.chunks_exact_mut(stride).enumerate() {
+                column[g * SIDE..(g + 1) * SIDE].copy_from_slice(&block.map(|line| line[i]));
             }
         }
         for j in whole..width {
