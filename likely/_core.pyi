@@ -26,14 +26,11 @@ def collect_moments(
 def collect_scatter(
     x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None, fourth: bool
 ) -> list[_Floats]: ...
-def collect_shared(
-    x: _Matrix,
-    columns: _Columns,
-    domain: str,
-    shares: _Floats,
-    weights: _Floats | None,
-    origin: _Floats,
-    full: bool,
+def collect_shared_moments(
+    x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None, origin: _Floats
+) -> list[_Floats]: ...
+def collect_shared_scatter(
+    x: _Matrix, columns: _Columns, shares: _Floats, weights: _Floats | None, origin: _Floats, tied: bool
 ) -> list[_Floats]: ...
 def collect_shared_expected(
     x: _Matrix,
@@ -200,16 +197,23 @@ def kmeans_run(
     x: _Points,
     weights: _Floats | None,
     origin: _Floats,
-    holes: bool,
+    holes: bool | None,
     start: _Floats,
     iterations: int,
     tolerance: float,
-) -> tuple[_Ints, _Floats, float, int, bool, _Floats]: ...
+    course: bool,
+) -> tuple[_Ints, _Floats, float, int, bool, float, _Floats] | None: ...
 def kmeans_nearest(
-    x: _Points, weights: _Floats | None, origin: _Floats, holes: bool, centres: _Floats
+    x: _Points, weights: _Floats | None, origin: _Floats, holes: bool, centres: _Floats, wanted: bool
 ) -> tuple[_Ints, float]: ...
 def kmeans_distances(x: _Points, origin: _Floats, holes: bool, centres: _Floats) -> _Floats: ...
 def kmeans_plus_plus(
-    x: _Points, weights: _Floats | None, origin: _Floats, holes: bool, chances: _Floats
+    x: _Points,
+    weights: _Floats | None,
+    origin: _Floats,
+    holes: bool,
+    order: NDArray[np.int64],
+    chances: _Floats,
 ) -> NDArray[np.int64]: ...
+def kmeans_order(x: _Points, direction: _Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
 def kmeans_holes(x: _Points) -> bool: ...

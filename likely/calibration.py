@@ -1,7 +1,7 @@
 """Honest probabilities: how much each member's log posterior counts, and a bias of each class, by least log-loss."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,10 @@ class Calibration:
         total /= self.rows + 1
         return np.asarray(np.log(total, out=total))
 
+    def tempered(self, temperature: float) -> "Calibration":
+        """Return the calibration of log posteriors multiplied with a number."""
+        return replace(self, weights=self.weights * temperature, bias=self.bias * temperature)
+
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return the calibration as JSON, and put its arrays among ``arrays``."""
         arrays[f"{name}.weights"], arrays[f"{name}.bias"] = self.weights, self.bias
@@ -95,9 +99,21 @@ def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) ->
     >>> log_loss(np.log([[0.9, 0.1], [0.1, 0.9]]), np.array([0, 1])) < 0.11
     True
     """
+    return fitted_temperature(score, codes, weights)[0]
+
+
+def fitted_temperature(score: Array, codes: NDArray[Any], weights: Array | None = None) -> tuple[float, float]:
+    """Return the least mean log-loss, and what log posteriors are to be multiplied with to have it.
+
+    >>> too_sure = np.log([[0.99, 0.01], [0.99, 0.01], [0.99, 0.01], [0.01, 0.99]])
+    >>> loss, temperature = fitted_temperature(np.tile(too_sure, (50, 1)), np.tile([0, 0, 1, 1], 50))
+    >>> round(loss, 2), round(temperature, 2)
+    (0.57, 0.25)
+    """
     loss = _Loss([score], codes, weights, False)
     total = len(codes) if weights is None else weights.sum()
-    return loss(_minimum(loss, close=1e-6)) / max(float(total), 1.0)
+    best = _minimum(loss, close=1e-6)
+    return loss(best) / max(float(total), 1.0), float(best[0])
 
 
 class _Loss:

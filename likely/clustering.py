@@ -7,7 +7,7 @@ Labels are those of the centre that is nearest in float64, the first of several 
 only where bounds leave a doubt, and those allow for rounding: so the labels are those of looking everywhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +15,24 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.starts import (
+    Generator,
+    Order,
     Points,
     centres_of_groups,
     centres_of_rows,
     kmeans_plus_plus,
+    random_groups,
     random_rows,
+    read_points,
 )
 from likely.statistics import Array, Statistics
+from likely.table import Table
 
 STARTS = ("k-means++", "greedy k-means++", "rows", "assignment")
+
+
+class UnreadError(ValueError):
+    """There may be cells that are missing or infinite, and nobody has looked for them."""
 
 
 class Clustering(NamedTuple):
@@ -41,6 +50,12 @@ class Clustering(NamedTuple):
         how often the centres were moved
     converged
         whether it ended by itself
+    settled
+        whether it ended since no row changed its cluster
+    shift
+        the squares of the centres' last movements, added up
+    course
+        the inertia before each movement, if it was asked for
     """
 
     centres: Array
@@ -48,29 +63,43 @@ class Clustering(NamedTuple):
     inertia: float
     iterations: int
     converged: bool
+    settled: bool
+    shift: float
+    course: Array
+
+    def beats(self, other: "Clustering | None") -> bool:
+        """Say whether the inertia is less, and not by rounding only: clusters may be the same in another order."""
+        return other is None or self.inertia < other.inertia * (1 - 1e-12)
 
 
-def first_centres(
-    points: Points, k: int, start: Any, generator: np.random.Generator, weights: Array | None = None
+def given_centres(points: Points, start: Any) -> Array:
+    """Return centres about the origin."""
+    return np.ascontiguousarray(np.nan_to_num(np.asarray(start, dtype=np.float64) - points.origin))
+
+
+def drawn_centres(
+    points: Points, k: int, start: str, order: Order, generator: Generator, weights: Array | None = None
 ) -> Array:
-    """Return centres to begin with, about the origin; ``start``: one of STARTS, or the centres."""
-    if not isinstance(start, str):
-        return np.ascontiguousarray(np.nan_to_num(np.asarray(start, dtype=np.float64) - points.origin))
+    """Return centres to begin with, about the origin; ``start``: one of STARTS."""
     if start == "assignment":
-        codes = generator.integers(0, k, points.rows, dtype=np.int32)
-        # Every cluster has a row, however few there are.
-        codes[generator.permutation(points.rows)[:k]] = np.arange(k, dtype=np.int32)
-        return centres_of_groups(points, codes, k, weights)
+        return centres_of_groups(points, random_groups(k, order, generator, weights), k, weights)
     if start == "rows":
-        return centres_of_rows(points, random_rows(points, k, generator, weights))
+        return centres_of_rows(points, random_rows(k, order, generator, weights))
     greedy = start == "greedy k-means++"
-    return centres_of_rows(points, kmeans_plus_plus(points, k, generator, weights, greedy))
+    return centres_of_rows(points, kmeans_plus_plus(points, k, order, generator, weights, greedy))
 
 
 def iterate(
-    points: Points, start: Array, weights: Array | None = None, iterations: int = 300, tolerance: float = 0.0
+    points: Points,
+    start: Array,
+    weights: Array | None = None,
+    iterations: int = 300,
+    tolerance: float = 0.0,
+    course: bool = False,
 ) -> Clustering:
     """Iterate from given centres until no label changes, or centres move less than ``tolerance`` × the variance.
+
+    Raises UnreadError if nobody has looked for missing cells, and there may be some.
 
     >>> from likely.starts import read_points
     >>> from likely.table import read_table
@@ -79,16 +108,14 @@ def iterate(
     >>> (found.centres + points.origin).tolist(), found.labels.tolist(), found.inertia
     ([[0.5], [9.5]], [0, 0, 1, 1], 1.0)
     """
-    labels, centres, inertia, taken, converged, _ = native.kmeans_run(
-        points.cells,
-        weights,
-        points.origin,
-        points.holes,
-        np.ascontiguousarray(start),
-        iterations,
-        tolerance * points.variance,
+    least = tolerance * points.variance
+    found = native.kmeans_run(
+        points.cells, weights, points.origin, points.holes, np.ascontiguousarray(start), iterations, least, course
     )
-    return Clustering(centres, labels, inertia, taken, converged)
+    if found is None:
+        raise UnreadError("expected rows that were looked at, got cells that may be missing or infinite")
+    labels, centres, inertia, taken, settled, shift, told = found
+    return Clustering(centres, labels, inertia, taken, settled or shift <= least, settled, shift, told)
 
 
 def restarts(
@@ -96,14 +123,19 @@ def restarts(
     k: int,
     start: Any,
     times: int,
-    generator: np.random.Generator,
+    generator: Generator,
     weights: Array | None = None,
     iterations: int = 300,
     tolerance: float = 0.0,
 ) -> Iterator[Clustering]:
-    """Begin anew some times."""
+    """Begin anew some times; ``start``: one of STARTS, or the centres."""
+    order = Order.of(points) if isinstance(start, str) else None
     for _ in range(times):
-        yield iterate(points, first_centres(points, k, start, generator, weights), weights, iterations, tolerance)
+        if order is None:
+            first = given_centres(points, start)
+        else:
+            first = drawn_centres(points, k, start, order, generator, weights)
+        yield iterate(points, first, weights, iterations, tolerance)
 
 
 def collect(
@@ -120,10 +152,17 @@ def collect(
     >>> sums.sums["weight"].ravel().tolist(), means(sums).ravel().tolist(), inertia
     ([2.0, 1.0], [0.5, 9.0], 1.0)
     """
-    labels, inertia = native.kmeans_nearest(
-        points.cells, weights, points.origin, points.holes, np.ascontiguousarray(centres)
-    )
+    labels, inertia = nearest(points, centres, weights)
     return of_groups(points, labels, len(centres), weights), labels, inertia
+
+
+def nearest(
+    points: Points, centres: Array, weights: Array | None = None, wanted: bool = True
+) -> tuple[NDArray[np.int32], float]:
+    """Return the nearest centre of each row, and the inertia; ``wanted``: whether that is wanted, else it is NaN."""
+    return native.kmeans_nearest(
+        points.cells, weights, points.origin, bool(points.holes), np.ascontiguousarray(centres), wanted
+    )
 
 
 def of_groups(points: Points, labels: NDArray[np.int32], k: int, weights: Array | None = None) -> Statistics:
@@ -132,9 +171,9 @@ def of_groups(points: Points, labels: NDArray[np.int32], k: int, weights: Array 
         shape = (k, points.cells[3])
         n = np.bincount(labels, weights, minlength=k).astype(np.float64)[:, None]
         weight = np.ascontiguousarray(np.broadcast_to(n, shape))
-        return _statistics(weight, centres_of_groups(points, labels, k, weights) * weight, np.zeros(shape))
+        return cluster_sums(weight, centres_of_groups(points, labels, k, weights) * weight, np.zeros(shape))
     origin, weight, total, _ = native.collect_moments(points.cells, None, "real", k, labels, weights, True, "square")
-    return _statistics(weight, total, origin)
+    return cluster_sums(weight, total, origin)
 
 
 def about_centres(points: Points, found: Clustering, weights: Array | None = None) -> Statistics:
@@ -144,10 +183,11 @@ def about_centres(points: Points, found: Clustering, weights: Array | None = Non
         return of_groups(points, found.labels, k, weights)
     n = np.bincount(found.labels, weights, minlength=k).astype(np.float64)[:, None]
     weight = np.ascontiguousarray(np.broadcast_to(n, found.centres.shape))
-    return _statistics(weight, np.zeros(found.centres.shape), found.centres + points.origin)
+    return cluster_sums(weight, np.zeros(found.centres.shape), found.centres + points.origin)
 
 
-def _statistics(weight: Array, total: Array, origin: Array) -> Statistics:
+def cluster_sums(weight: Array, total: Array, origin: Array) -> Statistics:
+    """Return the weight and sum of every cluster's cells about an origin, clusters × columns each."""
     axes = ("class", "column")
     return Statistics(
         {"weight": weight, "sum": total}, {"weight": axes, "sum": axes}, {"class": np.arange(len(weight))}, origin
@@ -160,3 +200,25 @@ def means(sums: Statistics) -> Array:
     assert whole.origin is not None
     n = whole.sums["weight"]
     return np.asarray(np.where(n > 0, whole.origin + whole.sums["sum"] / np.where(n > 0, n, 1.0), np.nan))
+
+
+def merged(everyone: Sequence[Statistics], around: Array) -> Statistics:
+    """Put the clusters of several models together: k-means of their means with their weights, from centres ``around``.
+
+    >>> both = ([[1.0], [8.0]], [[9.0], [2.0]])
+    >>> one, two = (cluster_sums(np.ones((2, 1)), np.zeros((2, 1)), np.array(at)) for at in both)
+    >>> means(merged([one, two], np.array([[1.0], [8.0]]))).ravel().tolist()
+    [1.5, 8.5]
+    """
+    centres = np.concatenate([means(one) for one in everyone])
+    weight = np.concatenate([one.restored().sums["weight"] for one in everyone])
+    counts = weight.max(axis=1)
+    there = counts > 0
+    centres, weight = centres[there], weight[there]
+    points = read_points(Table(centres))
+    found = iterate(points, given_centres(points, around), counts[there])
+    origin = found.centres + points.origin
+    n, total = np.zeros(origin.shape), np.zeros(origin.shape)
+    np.add.at(n, found.labels, weight)
+    np.add.at(total, found.labels, weight * np.nan_to_num(centres - origin[found.labels]))
+    return cluster_sums(n, total, origin)

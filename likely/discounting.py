@@ -18,10 +18,10 @@ from likely.families.bag import Bag
 from likely.families.bag_density import of_present, present
 from likely.families.discounted import Discounted, Evidence
 from likely.families.refinement import Refinement
+from likely.labels import read_assignment
 from likely.learn import deal
 from likely.refining import Unrefined, WordMatrix, descended, newton
-from likely.statistics import Array, Assignment, Labels
-from likely.table import read_assignment
+from likely.statistics import Array, Assignment, Labels, class_weights
 from likely.text import Rows, WordStatistics, as_texts, collect_sized, numbers_of_kept
 
 FOLDS = 10
@@ -220,24 +220,42 @@ def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fit
 
 
 def collect_discounted(
-    family: Bag, texts: Any, assignment: Assignment, *, seed: int = 0, refine: Refine = 0
+    family: Bag,
+    texts: Any,
+    assignment: Assignment,
+    *,
+    seed: int = 0,
+    refine: Refine = 0,
+    guessed: NDArray[np.bool_] | None = None,
 ) -> tuple[Discounted, WordStatistics]:
-    """Collect the statistics of texts, fit exponents on some of them, and refine scores of words on all, if asked."""
+    """Collect the statistics of texts, fit exponents on some of them, and refine scores of words on all, if asked.
+
+    Texts whose classes were ``guessed`` are learned from, but nothing is fitted on them.
+    """
     assignment = of_present(texts, assignment)
     classes = assignment.classes
+    known = assignment
+    if guessed is not None:
+        known = assignment._replace(codes=np.where(guessed, np.int32(-1), assignment.codes))
     # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
-    numbers, weights = drawn_texts(texts, assignment, None if refine else enough(len(classes)), seed)
+    numbers, weights = drawn_texts(texts, known, None if refine else enough(len(classes)), seed)
     folds = deal(assignment.codes[numbers], FOLDS)
     order = np.argsort(folds, kind="stable")
     numbers, weights, folds = numbers[order], weights[order], folds[order]
     statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
     drawn = Assignment(classes, assignment.codes[numbers], weights)
     every = Dealt(None, drawn, sizes[numbers], folds, rows)
-    if not refine:
-        return OutOfFold.of(family, statistics).fitted(every).family(classes), statistics
-    some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
-    sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
-    return OutOfFold.of(family, statistics).fitted(sample).refined(sample, every, some[again], refine), statistics
+    words = OutOfFold.of(family, statistics)
+    if refine:
+        some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
+        sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
+        found = words.fitted(sample).refined(sample, every, some[again], refine)
+    else:
+        found = words.fitted(every).family(classes)
+    if guessed is not None:
+        counted = class_weights(assignment).sums["weight"].sum() - class_weights(known).sums["weight"].sum()
+        found = replace(found, guessed=max(float(counted), 0.0))
+    return found, statistics
 
 
 class TextSample:

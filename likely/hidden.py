@@ -58,9 +58,13 @@ class Hidden:
         """Take a step: expect the classes of all rows, and collect."""
         found, told = [], 0.0
         for tile, shared, log_likelihood in joint.shares(self.table, self.codes, self.weights):
-            found.append(collect(tile, shared, joint.parts, joint))
+            found.append(collect(tile, shared, joint.parts, joint.densities))
             told += log_likelihood
         return Step(reduce(operator.add, found), told)
+
+    def log_likelihood(self, joint: Joint) -> float:
+        """Return the logarithm of the likelihood of all rows: what a step would tell, without taking it."""
+        return sum(told for _, _, told in joint.shares(self.table, self.codes, self.weights))
 
 
 class Ascent(NamedTuple):
@@ -104,28 +108,32 @@ def climb(
     *,
     tolerance: float,
     most: int,
+    priors: Array | None = None,
     revive: Revive | None = None,
     watch: Callable[[Ascent], object] | None = None,
 ) -> Climb:
     """Climb from first statistics until a step gains less than ``tolerance`` for each row, or ``most`` were taken.
 
-    A class that becomes empty is taken out, or some times begun anew by ``revive``, which is given the statistics of
-    the others and their joint. ``watch`` is told where the climb is before every further step; it can go on from there.
+    ``priors``: class weights that stay as they are. If no labels are known, a class that becomes empty is taken out, or
+    some times begun anew by ``revive``, which is given the statistics of the others and their joint. ``watch`` is told
+    where the climb is before every further step; it can go on from there.
     """
     at = start if isinstance(start, Ascent) else Ascent(start)
     converged = False
-    joint = Joint.solve(at.statistics, parts, rows.table.columns)
+    joint = Joint.solve(at.statistics, parts, rows.table.columns, priors)
     for step in range(len(at.log_likelihoods), most + 1):
-        found = rows.expect(joint)
+        found = rows.expect(joint) if step < most else Step(at.statistics, rows.log_likelihood(joint))
         gain = found.log_likelihood - at.log_likelihoods[-1] if step > at.since else np.inf
         at = at._replace(log_likelihoods=(*at.log_likelihoods, found.log_likelihood))
         converged = bool(gain < tolerance * rows.weight)
         if converged or step == most or not np.isfinite(found.log_likelihood):
             break
-        at = _mended(at._replace(statistics=found.statistics), parts, rows.table.columns, revive)
+        at = at._replace(statistics=found.statistics)
+        if rows.codes is None:
+            at = _mended(at, parts, rows.table.columns, revive)
         if watch is not None:
             watch(at)
-        joint = Joint.solve(at.statistics, parts, rows.table.columns)
+        joint = Joint.solve(at.statistics, parts, rows.table.columns, priors)
     return Climb(joint, at.statistics, list(at.log_likelihoods), converged, at.removed, at.revived)
 
 

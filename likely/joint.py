@@ -226,7 +226,7 @@ class Joint:
     ) -> tuple[Array, Array]:
         """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
         values = self.values_of(column)
-        part, density, j = self._place_of(column)
+        part, density, j = self.place_of(column)
         others = replace(table, cells=_without(Block(table, None).dense(), column))
         posterior = self.classes_given(others, codes)
         shares = density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
@@ -234,13 +234,13 @@ class Joint:
 
     def values_of(self, column: int) -> Array:
         """Return the values that a column of categories, or of 0 and 1, can have."""
-        _, density, j = self._place_of(column)
+        _, density, j = self.place_of(column)
         found = density.discrete(j)
         if found is None:
             raise ValueError(f"expected a column of categories or of 0 and 1, got column {column}: ask for another")
         return found[0]
 
-    def _place_of(self, column: int) -> tuple[Part, Density, int]:
+    def place_of(self, column: int) -> tuple[Part, Density, int]:
         """Return the part that a column belongs to, its density, and the column's place in it."""
         for part, density in zip(self.parts, self.densities, strict=True):
             columns = self._columns(part)

@@ -1,7 +1,7 @@
 """Where responsibilities come from. Labels known: one pass over the rows, and the sums are all that is kept."""
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.families import Density
-from likely.joint import Joint, Part
+from likely.joint import Part
 from likely.statistics import Assignment, JointStatistics, Shared, Statistics, class_weights
 from likely.table import Block, Table
 
@@ -19,18 +19,22 @@ _TILE = 1 << 22
 
 
 def collect(
-    table: Table, assignment: Assignment | Shared, parts: tuple[Part, ...], given: Joint | None = None
+    table: Table,
+    assignment: Assignment | Shared,
+    parts: tuple[Part, ...],
+    given: Sequence[Density | None] | None = None,
 ) -> JointStatistics:
-    """Collect the statistics of rows whose classes are known, or shared as they are under a given joint.
+    """Collect the statistics of rows whose classes are known, or shared as they are under given densities of the parts.
 
     >>> from likely.families import Gaussian
-    >>> from likely.table import read_assignment, read_table
+    >>> from likely.labels import read_assignment
+    >>> from likely.table import read_table
     >>> table = read_table([[1.0], [3.0], [5.0]])
     >>> statistics = collect(table, read_assignment([0, 0, 1], None, 3), (Part(Gaussian(), None),))
     >>> statistics.weights.sums["weight"].tolist()
     [2.0, 1.0]
     """
-    densities = [None] * len(parts) if given is None else given.densities
+    densities = [None] * len(parts) if given is None else given
     blocks = (_collect(table, assignment, part, density) for part, density in zip(parts, densities, strict=True))
     return JointStatistics(class_weights(assignment), tuple(blocks))
 
@@ -47,6 +51,7 @@ def _collect(table: Table, assignment: Assignment | Shared, part: Part, given: D
             part.family.collect(
                 Block(part.encoding.encoded(table.between(first, first + step)), None),
                 assignment.taken(slice(first, first + step)),
+                given,
             )
             for first in range(0, max(table.rows, 1), step)
         ),

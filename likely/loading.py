@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from likely import estimators, files
+from likely.estimators.centres import Centred
 from likely.estimators.kept import Kept
 from likely.estimators.saved import Saved
+from likely.estimators.saved_centres import KINDS as CENTRED
+from likely.estimators.saved_centres import SavedCentres
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -29,6 +32,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     header, arrays = files.read(path)
     try:
         with np.errstate(all="ignore"):
+            if header.get("kind") in CENTRED:
+                centred = SavedCentres.read(header, arrays)
+                return _centred(centred.kind)._from_saved(centred)
             saved = Saved.read(header, arrays)
             return _class(saved.kind)._from_saved(saved)
     except (ValueError, TypeError, OverflowError) as error:
@@ -36,6 +42,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         if not isinstance(error, ValueError):
             what = f"expected parameters that belong together, got others ({what})"
         raise ValueError(f"{what}, in {os.fspath(path)!r}: save the model again, or update likely") from None
+
+
+def _centred(kind: str) -> type[Centred]:
+    if kind == "KMeans":
+        from likely.estimators.kmeans import KMeans
+
+        return KMeans
+    from likely import sklearn  # which needs scikit-learn
+
+    return sklearn.KMeans if kind == "sklearn KMeans" else sklearn.MiniBatchKMeans
 
 
 def _class(kind: str) -> type[Kept]:

@@ -23,8 +23,9 @@ from likely.features import Features
 from likely.grouped import Grouped
 from likely.joint import Part
 from likely.learn import collect_folds, deal
+from likely.mixed import mix
 from likely.native import posterior_in_place
-from likely.statistics import Array, Assignment, Statistics, class_shares
+from likely.statistics import Array, Assignment, Statistics, class_shares, class_weights
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 from likely.worded import TextColumn
@@ -70,7 +71,8 @@ class Member:
         if isinstance(self.encoding, TextColumn):
             arrays[f"{name}.exponents"] = self.family.exponents  # type: ignore[attr-defined]
             return {"kind": "words", "columns": columns}
-        return {"kind": "levels", "columns": columns, **groups}
+        kind = "mixture" if isinstance(self.encoding, Plain) else "levels"
+        return {"kind": kind, "columns": columns, **groups}
 
     @classmethod
     def from_description(cls, described: Any, name: str, arrays: Arrays, family: Family) -> "Member":
@@ -85,8 +87,11 @@ class Member:
             return cls(_grouped(described, Bins.from_description(columns, name, arrays)), LeaveOneOut())
         if kind == "words" and family.calibrated:
             return cls(TextColumn.from_description(columns), family)
+        if kind == "mixture" and family.shares_rows:
+            return cls(Plain.from_description(columns), family)
         if kind != "discriminant":
-            raise ValueError(f"expected a member of the kind 'discriminant', 'levels' or 'words', got {kind[:80]!r}")
+            kinds = "'discriminant', 'levels', 'words' or 'mixture'"
+            raise ValueError(f"expected a member of the kind {kinds}, got {kind[:80]!r}")
         strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
         own = Regularised(stored_value(described, "diagonal", float), strength)
         return cls(_grouped(described, Features.from_description(columns, name, arrays)), own)
@@ -97,23 +102,34 @@ def _grouped(described: Any, inner: Features | Bins) -> Features | Bins | Groupe
 
 
 class Folds(NamedTuple):
-    """Rows with their classes, dealt out to folds."""
+    """Rows with their classes, dealt out to folds; rows whose classes were guessed are in none, and always learned."""
 
     assignment: Assignment
     places: NDArray[np.int64]
-    """the fold of each row"""
+    """the fold of each row; of those that were guessed, the number of folds"""
     number: int
     """how many folds there are"""
 
     @classmethod
-    def dealt(cls, assignment: Assignment, number: int) -> "Folds":
+    def dealt(cls, assignment: Assignment, number: int, guessed: NDArray[np.bool_] | None = None) -> "Folds":
         """Deal the rows of each class out to the folds, in the order in which they stand.
 
         >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
         >>> Folds.dealt(rows, 2).places.tolist()
         [0, 1, 0, 1, 0, 1]
+        >>> Folds.dealt(rows, 2, np.array([False, False, False, False, False, True])).places.tolist()
+        [0, 1, 0, 1, 0, 2]
         """
-        return cls(assignment, deal(assignment.codes, number), number)
+        if guessed is None:
+            return cls(assignment, deal(assignment.codes, number), number)
+        places = np.full(len(guessed), number, dtype=np.int64)
+        places[~guessed] = deal(assignment.codes[~guessed], number)
+        return cls(assignment, places, number)
+
+    @property
+    def scored(self) -> NDArray[np.intp]:
+        """The numbers of the rows that are in a fold."""
+        return np.flatnonzero(self.places < self.number)
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
@@ -128,7 +144,7 @@ class Folds(NamedTuple):
         """Yield, for so many of the folds, their rows, the statistics of all others, and log class shares of these."""
         classes, codes, weights = self.assignment
         k = len(classes)
-        counts = np.bincount(self.places * k + codes, weights, self.number * k).reshape(self.number, k)
+        counts = np.bincount(self.places * k + codes, weights, (self.number + 1) * k).reshape(-1, k)
         for f, part in enumerate(parts[:number]):
             rows = np.flatnonzero(self.places == f)
             if len(rows):
@@ -137,7 +153,10 @@ class Folds(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A family, the statistics of all rows, and the log posteriors of each row by the statistics of the other folds."""
+    """A family, the statistics of all rows, and the log posteriors of each row by the statistics of the other folds.
+
+    Those of rows in no fold are NaN.
+    """
 
     family: Family
     statistics: Statistics
@@ -164,7 +183,7 @@ def choose_levels(encoded: Table, folds: Folds) -> Chosen:
 
 def _scored(family: Family, encoded: Table, folds: Folds, parts: tuple[Statistics, ...], total: Statistics) -> Chosen:
     """Score every row by the statistics of the other folds."""
-    out = np.empty((encoded.rows, len(folds.assignment.classes)))
+    out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
     for rows, others, log_shares in folds.splits(parts, total, folds.number):
         out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
     return Chosen(family, total, out)
@@ -198,7 +217,7 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     linear = _best(found, folds.assignment)
     found = {linear: found[linear], **compared(linear[:1], STRENGTHS, few)}
     best = _best(found, folds.assignment)
-    if np.isnan(found[best][:, 0]).any():
+    if np.isnan(found[best][folds.scored, 0]).any():
         return _scored(Regularised(*best), encoded, folds, parts, total)
     return Chosen(Regularised(*best), total, found[best])
 
@@ -212,12 +231,61 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
 
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
     statistics, sizes, _ = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
+    scored = folds.scored
     dealt = Dealt(texts, folds.assignment, sizes, folds.places)
-    settled, found = fit_discounted(family, statistics, dealt)
-    return Chosen(settled, statistics, np.maximum(found, LEAST))
+    settled, found = fit_discounted(family, statistics, dealt if len(scored) == len(sizes) else dealt.taken(scored))
+    out = np.full((len(sizes), found.shape[1]), np.nan)
+    out[scored] = np.maximum(found, LEAST)
+    return Chosen(settled, statistics, out)
 
 
-MemberEncoding = Features | Bins | Grouped | TextColumn
+@dataclass(frozen=True)
+class Plain:
+    """The columns of a table as they are: so many."""
+
+    width: int
+
+    @property
+    def of(self) -> int:
+        """The number of columns of the table."""
+        return self.width
+
+    def encoded(self, table: Table) -> Table:
+        """Return the table."""
+        return table
+
+    def by_column(self, odds: Any) -> Array:
+        """Return what every column says."""
+        return np.asarray(odds)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+        """Return the encoding as JSON."""
+        return [{"width": self.width}]
+
+    @classmethod
+    def from_description(cls, described: list[dict[str, Any]]) -> "Plain":
+        """Return the encoding that was described, or raise ValueError if it is none."""
+        width: int = stored_value(described[0] if len(described) == 1 else {}, "width", int)
+        return cls(width)
+
+
+def choose_mixture(
+    encoded: Table, folds: Folds, *, parts: tuple[Part, ...], components: int | str, seed: Any
+) -> Chosen:
+    """Find the components of every class, and score each fold by those of the others."""
+    out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
+    for fold in range(folds.number):
+        rows, others = np.flatnonzero(folds.places == fold), folds.places != fold
+        if len(rows):
+            known = folds.assignment.taken(others)
+            part, statistics = mix(encoded.taken(others), known, parts, components, seed)
+            shares = np.log(class_shares(class_weights(known).sums["weight"]))
+            out[rows] = log_posteriors(part.family.solve(statistics), encoded.taken(rows), shares)
+    part, statistics = mix(encoded, folds.assignment, parts, components, seed)
+    return Chosen(part.family, statistics, out)
+
+
+MemberEncoding = Features | Bins | Grouped | TextColumn | Plain
 Chooser = Callable[[Table, Folds], Chosen]
 
 

@@ -115,7 +115,8 @@ class Selection:
 
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
         """Collect the statistics of more rows, to be added or subtracted."""
-        return collect(table, assignment, tuple(member.part for member in self.members))
+        given = self.densities if any(member.family.shares_rows for member in self.members) else None
+        return collect(table, assignment, tuple(member.part for member in self.members), given)
 
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return all but the statistics as JSON, and put arrays among ``arrays`` under names that begin with ``name``.
@@ -172,14 +173,23 @@ class Selection:
             yield first, table.between(first, first + step)
 
 
-def select(table: Table, assignment: Assignment, *, seed: int = 0, groups: Groups = ()) -> Selection:
+def select(
+    table: Table,
+    assignment: Assignment,
+    *,
+    seed: int = 0,
+    groups: Groups = (),
+    guessed: NDArray[np.bool_] | None = None,
+    more: Sequence[tuple[MemberEncoding, Chooser]] = (),
+) -> Selection:
     """Choose and fit a classifier on rows whose classes are known.
 
     Columns become features of a regularised discriminant, and levels of naive Bayes. Each is scored on folds that it
     was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities. Equal rows
     are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
     content and the seed: neither the order of rows nor how often each is written matters. ``groups`` are columns of
-    categories that are taken together.
+    categories that are taken together. Rows whose classes were ``guessed`` are learned from, but nothing is chosen or
+    calibrated by them. ``more`` are further members.
 
     >>> generator = np.random.default_rng(0)
     >>> X = generator.standard_normal((200, 2))
@@ -192,27 +202,39 @@ def select(table: Table, assignment: Assignment, *, seed: int = 0, groups: Group
     """
     if table.rows == 0:
         raise ValueError("expected at least one row to learn from, got none")
-    drawn = drawn_rows(table, assignment, SAMPLE, seed) if table.rows > SAMPLE else (table, assignment)
+    k = len(assignment.classes)
+    apart = assignment if guessed is None else _apart(assignment, guessed)
+    drawn = drawn_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
     rows = DistinctRows.of(*drawn, seed)
-    candidates = _candidates(rows, len(assignment.classes), groups)
-    widest, k = max(encoding.width for encoding, _ in candidates), len(assignment.classes)
+    candidates = [*_candidates(rows, k, groups), *more]
+    widest = max(encoding.width for encoding, _ in candidates)
     some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
     sample, known = in_parts(some.table, some.assignment, number)
+    is_guessed = None if guessed is None else known.codes >= k
+    known = Assignment(assignment.classes, known.codes % np.int32(k), known.weights)
     with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
-        folds = Folds.dealt(known, number)
+        folds = Folds.dealt(known, number, is_guessed)
+        scored = folds.scored
         members, blocks, scores = [], [], []
         for encoding, choose in candidates:
             chosen = choose(encoding.encoded(sample), folds)
             members.append(Member(encoding, chosen.family))
             blocks.append(chosen.statistics)
-            scores.append(chosen.log_posteriors)
-        calibration = Calibration.fitted(scores, known.codes, known.weights, biased=k <= _MOST_BIASED)
+            scores.append(chosen.log_posteriors[scored])
+        judged = known.taken(scored)
+        calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
     statistics = JointStatistics(class_weights(known), tuple(blocks))
     selection = Selection(tuple(members), statistics, calibration, assignment.classes)
     if table.rows > SAMPLE or some is not rows:
         selection = replace(selection, statistics=selection.collect(table, assignment))
     return selection
+
+
+def _apart(assignment: Assignment, guessed: NDArray[np.bool_]) -> Assignment:
+    """Return classes of their own, after all others, for the rows that were guessed: no row is taken for another."""
+    k = len(assignment.classes)
+    return Assignment(np.arange(2 * k), assignment.codes + np.int32(k) * guessed, assignment.weights)
 
 
 class _OneThread:

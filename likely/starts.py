@@ -1,15 +1,18 @@
 """Where an iteration begins: rows that are read about an origin, and some of them drawn as the first centres.
 
-What finds groups depends on where it begins, so it begins several times. Every draw is by a generator that is given.
+What finds groups depends on where it begins, so it begins several times. Every draw is by a generator that is given,
+and falls on rows in an order that their cells alone decide, equal rows side by side: so a weight of 2 is a row twice,
+and the order in which rows come does not matter.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
 from likely.families.base import readable_errors
+from likely.native import BadCellError
 from likely.statistics import Array
 from likely.table import SparseRows, Table
 
@@ -17,6 +20,13 @@ Rows = NDArray[np.int64]
 
 # Rows, about, of which the origin is the mean.
 _SAMPLE = 4096
+
+
+class Generator(Protocol):
+    """Whatever draws random numbers from 0 to 1: NumPy's generators, the new and the old ones."""
+
+    def random(self, size: Any) -> Array:
+        """Return an array of some shape."""
 
 
 class Points(NamedTuple):
@@ -29,7 +39,7 @@ class Points(NamedTuple):
     origin
         near the mean of every column, or 0 if the rows are sparse; a number of the matrix's kind
     holes
-        whether cells are missing
+        whether cells are missing; None if nobody has looked
     rows
         the number of rows
     variance
@@ -40,14 +50,50 @@ class Points(NamedTuple):
 
     cells: Any
     origin: Array
-    holes: bool
+    holes: bool | None
     rows: int
     variance: float
     known: NDArray[np.bool_]
 
+    def some(self, rows: Any) -> "Points":
+        """Return some of the rows."""
+        if isinstance(self.cells, tuple):
+            taken = SparseRows(*self.cells).taken(rows)
+            return self._replace(cells=tuple(taken), rows=len(rows))
+        return self._replace(cells=self.cells[rows], rows=len(rows))
 
-def read_points(table: Table, exactly: bool = False) -> Points:
-    """Read a table as points; ``exactly``: the variance is that of all rows, and not only of some.
+
+class Order(NamedTuple):
+    """The numbers of all rows, equal ones side by side, and of each whether it differs from the one before it."""
+
+    rows: Rows
+    fresh: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, points: Points) -> "Order":
+        """Put rows in order, by their places along a direction that is always the same.
+
+        >>> from likely.table import read_table
+        >>> order = Order.of(read_points(read_table([[4.0], [9.0], [4.0]])))
+        >>> order.rows.tolist(), order.fresh.tolist()
+        ([0, 2, 1], [True, False, True])
+        """
+        return cls(*native.kmeans_order(points.cells, 0.5 + np.random.default_rng(0).random(len(points.origin))))
+
+    def distinct(self, weights: Array | None) -> tuple[Rows, Array]:
+        """Return one of the rows that are equal, of those that count at all, and the weight of all of them."""
+        places = np.flatnonzero(self.fresh)
+        if weights is None:
+            return self.rows[places], np.diff(places, append=len(self.rows)).astype(np.float64)
+        totals = np.add.reduceat(weights[self.rows], places)
+        return self.rows[places[totals > 0]], totals[totals > 0]
+
+
+def read_points(table: Table, exactly: bool = False, weights: Array | None = None, look: bool = True) -> Points:
+    """Read a table as points.
+
+    ``exactly``: the variance is that of all rows with their weights, and not only of some. ``look``: whether to look
+    for missing cells everywhere, and for infinite ones, which are refused.
 
     >>> from likely.table import read_table
     >>> points = read_points(read_table([[1.0, 5.0], [3.0, float("nan")]]))
@@ -56,17 +102,26 @@ def read_points(table: Table, exactly: bool = False) -> Points:
     """
     cells = readable(table)
     if isinstance(cells, tuple):
-        return _read_sparse(table, cells)
+        return _read_sparse(table, cells, weights)
     with readable_errors(table, "finite numbers"):
-        holes = native.kmeans_holes(cells)
+        holes = native.kmeans_holes(cells) if look else None
         # Without holes some rows tell well enough where the middle is.
         step = 1 if holes or exactly else max(1, table.rows // _SAMPLE)
-        some = cells[::step]
-        origin, weight, total, square = (
-            part[0]
-            for part in native.collect_moments(some, None, "real", 1, _one_class(len(some)), None, True, "square")
-        )
-    n = np.maximum(weight, 1.0)
+        some, counted = cells[::step], weights if exactly else None
+        try:
+            origin, weight, total, square = (
+                part[0]
+                for part in native.collect_moments(
+                    some, None, "real", 1, _one_class(len(some)), counted, True, "square"
+                )
+            )
+        except BadCellError:
+            if look:
+                raise
+            return read_points(table, exactly, weights)
+    if not look and counted is None and (weight < len(some)).any():
+        return read_points(table, exactly, weights)
+    n = np.where(weight > 0, weight, 1.0)
     variances = np.maximum(square / n - (total / n) ** 2, 0.0)
     centre = _rounded(origin + total / n, variances).astype(cells.dtype).astype(np.float64)
     return Points(cells, centre, holes, table.rows, float(np.mean(variances)), weight > 0)
@@ -115,16 +170,18 @@ def readable(table: Table) -> Any:
     )
 
 
-def _read_sparse(table: Table, cells: Any) -> Points:
-    _, indices, values, width = cells
+def _read_sparse(table: Table, cells: Any, weights: Array | None) -> Points:
+    starts, indices, values, width = cells
     wide = values.astype(np.float64, copy=False)
-    total, square = (np.bincount(indices, weights, minlength=width) for weights in (wide, wide**2))
-    variance = float(np.mean(square / table.rows - (total / table.rows) ** 2))
+    counts = 1.0 if weights is None else np.repeat(weights, np.diff(starts))
+    total, square = (np.bincount(indices, counts * powers, minlength=width) for powers in (wide, wide**2))
+    n = table.rows if weights is None else max(weights.sum(), np.finfo(float).tiny)
+    variance = float(np.mean(np.maximum(square / n - (total / n) ** 2, 0.0)))
     return Points(cells, np.zeros(width), False, table.rows, variance, np.ones(width, dtype=bool))
 
 
 def kmeans_plus_plus(
-    points: Points, k: int, generator: np.random.Generator, weights: Array | None = None, greedy: bool = False
+    points: Points, k: int, order: Order, generator: Generator, weights: Array | None = None, greedy: bool = False
 ) -> Rows:
     """Draw k rows, each with a chance that grows with the squared distance from those before it.
 
@@ -133,19 +190,46 @@ def kmeans_plus_plus(
 
     >>> from likely.table import read_table
     >>> points = read_points(read_table([[0.0], [0.0], [9.0]]))
-    >>> sorted(set(kmeans_plus_plus(points, 2, np.random.default_rng(0)).tolist()) & {2})
+    >>> sorted(set(kmeans_plus_plus(points, 2, Order.of(points), np.random.default_rng(0)).tolist()) & {2})
     [2]
     """
     trials = 2 + int(np.log(k)) if greedy else 1
-    return native.kmeans_plus_plus(points.cells, weights, points.origin, points.holes, generator.random((k, trials)))
+    chances = generator.random((k, trials))
+    return native.kmeans_plus_plus(points.cells, weights, points.origin, bool(points.holes), order.rows, chances)
 
 
-def random_rows(points: Points, k: int, generator: np.random.Generator, weights: Array | None = None) -> Rows:
-    """Draw k different rows; one of weight 0 is not drawn, unless there are too few others."""
-    chances = None
-    if weights is not None and np.count_nonzero(weights) >= k:
-        chances = weights / weights.sum()
-    return generator.choice(points.rows, k, replace=False, p=chances)
+def random_rows(k: int, order: Order, generator: Generator, weights: Array | None = None) -> Rows:
+    """Draw k rows that differ, each with a chance that grows with its weight; where there are too few, again and again.
+
+    >>> from likely.table import read_table
+    >>> points = read_points(read_table([[4.0], [9.0], [4.0]]))
+    >>> sorted(random_rows(2, Order.of(points), np.random.default_rng(0)).tolist())
+    [0, 1]
+    """
+    rows, weights = order.distinct(weights)
+    # Whoever waits for k of several things that happen at such rates has drawn k of them.
+    waits = -np.log1p(-generator.random(len(rows))) / weights
+    return np.resize(rows[np.argsort(waits)[:k]], k)
+
+
+def random_groups(k: int, order: Order, generator: Generator, weights: Array | None = None) -> NDArray[np.int32]:
+    """Put rows into k groups by chance, equal ones into the same; every group has a row if there are enough.
+
+    >>> from likely.table import read_table
+    >>> points = read_points(read_table([[4.0], [9.0], [4.0]]))
+    >>> sorted(random_groups(2, Order.of(points), np.random.default_rng(0))[:2].tolist())
+    [0, 1]
+    """
+    rows, _ = order.distinct(weights)
+    groups = np.floor(k * generator.random(len(rows))).astype(np.int32)
+    some = np.argsort(generator.random(len(rows)))[:k]
+    groups[some] = np.arange(len(some), dtype=np.int32)
+    number = np.cumsum(order.fresh) - 1
+    of_row = np.empty_like(number)
+    of_row[order.rows] = number
+    codes = np.zeros(len(number), dtype=np.int32)
+    codes[of_row[rows]] = groups
+    return codes[of_row]
 
 
 def centres_of_rows(points: Points, rows: Rows) -> Array:

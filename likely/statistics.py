@@ -259,8 +259,8 @@ def class_weights(assignment: Assignment | Shared) -> Statistics:
     """
     if isinstance(assignment, Shared):
         shares, weights = assignment.shares, assignment.weights
-        # Not by a product of matrices, whose threads would stay busy for a while.
-        weight = shares.sum(axis=0) if weights is None else np.einsum("rc,r->c", shares, weights)
+        # Not by a product of matrices, whose threads would stay busy for a while; a plain sum takes four times as long.
+        weight = np.einsum("rc->c", shares) if weights is None else np.einsum("rc,r->c", shares, weights)
         return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": assignment.classes})
     classes, codes, weights = assignment
     known = codes >= 0

@@ -1,4 +1,4 @@
-"""From what the user has to what the core reads: matrices, sparse counts, labels and weights, checked once.
+"""From what the user has to what the core reads: matrices and sparse counts, checked once.
 
 Nothing is copied that the core can read where it lies.
 """
@@ -10,9 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import native
-from likely.statistics import Array, Assignment, Labels
-from likely.telling import tell
+from likely.statistics import Array, Labels
 
 _READ_AS_THEY_ARE = frozenset("fd?bBhHiIlLqQ")
 
@@ -273,108 +271,3 @@ def _read_sparse(data: Any) -> SparseRows:
     if values.dtype.char not in "fd" and values.dtype != np.int64:
         values = values.astype(np.float64)
     return SparseRows(rows.indptr.astype(np.int64, copy=False), indices, values, rows.shape[1])
-
-
-def read_labels(labels: Any, rows: int) -> tuple[Labels, NDArray[np.int32]]:
-    """Return the distinct labels, sorted, and each row's place among them.
-
-    >>> read_labels(["no", "yes", "no"], 3)
-    (array(['no', 'yes'], dtype='<U3'), array([0, 1, 0], dtype=int32))
-    """
-    if labels is None:
-        raise ValueError("requires y to be passed, but the target y is None: give one label for each row of X")
-    y = np.asarray(labels)
-    if y.ndim == 2 and y.shape[1] == 1:
-        _warn_column_vector()
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(f"expected one label for each row, got an array of shape {y.shape}: y should be a 1d array")
-    if len(y) != rows:
-        raise ValueError(f"expected one label for each of the {rows} rows of X, got {len(y)} labels")
-    if y.dtype.kind == "f":
-        return _read_float_labels(y)
-    if y.dtype.kind in "biu" and y.dtype != np.uint64:
-        classes, codes = native.encode_integers(np.ascontiguousarray(y, dtype=np.int64))
-        return classes.astype(y.dtype, copy=False), codes
-    # Numbers among text would have become text.
-    listed = list(labels) if y.dtype.kind == "U" and isinstance(labels, list | tuple) else None
-    values = listed or (y.tolist() if y.dtype.kind in "OUT" else [])
-    if values and all(
-        issubclass(kind, str) for kind in set(map(type, values))
-    ):  # a table of the few labels beats sorting all of them
-        distinct_labels = sorted(set(values))
-        own = y.dtype if listed is None else None
-        named: Labels = text_array(distinct_labels, "y") if own is None else np.array(distinct_labels, dtype=own)
-        place = {label: i for i, label in enumerate(distinct_labels)}
-        return named, np.fromiter(map(place.__getitem__, values), dtype=np.int32, count=len(values))
-    if listed is not None:
-        y = np.asarray(listed, dtype=object)
-    if y.dtype.kind == "O" and (missing := [i for i, label in enumerate(y) if is_missing(label)]):
-        raise ValueError(
-            f"expected a label for each row, got {y[missing[0]]!r} at index {missing[0]} of y "
-            f"({len(missing)} missing, Input contains NaN): leave these rows out"
-        )
-    try:
-        classes, places = np.unique(y, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in y})
-        raise TypeError(f"expected labels of one type, got {' and '.join(kinds)}: convert y to one of them") from None
-    return classes, places.astype(np.int32)
-
-
-def text_array(texts: list[str], where: str) -> NDArray[np.str_]:
-    """Return text as an array, in which NumPy would forget a NUL at the end: such names would be taken for others."""
-    if bad := [text for text in texts if text.endswith("\0")]:
-        raise ValueError(
-            f"expected names that do not end with a NUL character in {where}, got {bad[0][:80]!r}: strip it off"
-        )
-    return np.array(texts, dtype=f"<U{max(1, max(map(len, texts), default=1))}")
-
-
-def is_missing(value: Any) -> bool:
-    """Say whether a value stands for none: None, NaN, or pandas' NA, which no comparison answers."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
-    unfit = np.flatnonzero(~np.isfinite(y))
-    if len(unfit):
-        raise ValueError(f"Input y contains {y[unfit[0]]} (NaN or infinity) at index {unfit[0]}: leave these rows out")
-    if np.any(y != np.trunc(y)):
-        example = y[y != np.trunc(y)][0]
-        raise ValueError(f"Unknown label type: continuous. Expected classes, got numbers such as {example} in y")
-    classes, places = np.unique(y, return_inverse=True)
-    return classes, places.astype(np.int32)
-
-
-def _warn_column_vector() -> None:
-    import sys
-
-    exceptions = sys.modules.get("sklearn.exceptions")
-    category = UserWarning if exceptions is None else exceptions.DataConversionWarning
-    tell("A column-vector y was passed when a 1d array was expected: give y.ravel()", category)
-
-
-def read_weights(weights: Any, rows: int) -> Array | None:
-    """Return one weight for each row, or None if all rows count the same."""
-    if weights is None:
-        return None
-    w = np.asarray(weights, dtype=np.float64)
-    if w.ndim == 0:
-        w = np.full(rows, float(w))
-    if w.shape != (rows,):
-        raise ValueError(
-            f"sample_weight.shape == {w.shape}, expected {(rows,)}: give one weight for each row (1D array or scalar)"
-        )
-    if not np.isfinite(w).all() or (w < 0).any():
-        row = int(np.flatnonzero(~(w >= 0) | np.isinf(w))[0])
-        raise ValueError(f"expected weights that are finite and not negative, got {w[row]} at index {row}")
-    if rows and not w.any():
-        raise ValueError("expected a positive weight in some row, got only zeros: sample_weight would leave no data")
-    return np.ascontiguousarray(w)
-
-
-def read_assignment(labels: Any, weights: Any, rows: int) -> Assignment:
-    """Read labels and weights together."""
-    classes, codes = read_labels(labels, rows)
-    return Assignment(classes, codes, read_weights(weights, rows))

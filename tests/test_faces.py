@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_faces_kmeans import CENTRED
 from test_sklearn_text import VECTORIZERS
 
 import likely.sklearn
@@ -66,7 +67,7 @@ def test_scikit_learns_checks(estimator, check):
 
 def test_every_face_is_tested():
     names = {face.__name__ for face in FACES}
-    assert names | VECTORIZERS | {"TfidfTransformer"} == set(likely.sklearn.__all__)
+    assert names | VECTORIZERS | CENTRED | {"TfidfTransformer"} == set(likely.sklearn.__all__)
 
 
 @every_face

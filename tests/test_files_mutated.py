@@ -39,6 +39,8 @@ MODELS = [
     (NaiveBayes(), RECORDS),
     (Classifier(), HOLES),
     (Classifier(), RECORDS),
+    (Classifier(components=2, covariance="full", calibrate=False), HOLES),
+    (Classifier(components="auto"), RECORDS),
     (NaiveBayes(together=["colour", "size"]), NOTES),
     (Classifier(together=["colour", "size"]), NOTES),
     (TextClassifier(), TEXTS),

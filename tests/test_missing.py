@@ -8,10 +8,10 @@ from cases import parameters
 from refusal import assert_refused, assert_unchanged_by
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 import likely
-from likely import GaussianDiscriminant, GaussianPrior
+from likely import GaussianDiscriminant, GaussianPrior, Mixture
 from likely.families import missing
 
 LIKELIEST = {"shrinkage": 0.0}
@@ -374,3 +374,19 @@ def test_a_batch_without_a_cell_in_a_column_that_others_have_is_refused():
     assert_unchanged_by(never, lambda model: model.partial_fit(X, y), "column 1", rows=X)
     assert_unchanged_by(never, lambda never: never.merge(model), "column 1", rows=X)
     never.partial_fit(holes, y).forget(holes, y)
+
+
+@pytest.mark.parametrize(
+    ("load", "most"), [(load_iris, 0.6), (load_diabetes, 0.75), (load_wine, 0.8), (load_breast_cancer, 0.45)]
+)
+def test_masked_cells_of_real_tables_are_filled_better_than_by_means(load, most):
+    """The error of conditional means under a full covariance, in standard deviations; that of means is about 1."""
+    X = load().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    masked = np.random.default_rng(0).random(X.shape) < 0.2
+    holes = np.where(masked, np.nan, X)
+    filled = Mixture(1).fit(holes).impute(holes)
+    np.testing.assert_array_equal(filled[~masked], X[~masked])
+    by_means = np.where(masked, np.nanmean(holes, axis=0), X)
+    error, error_of_means = (np.sqrt(np.mean((each - X)[masked] ** 2)) for each in (filled, by_means))
+    assert error < most < error_of_means

@@ -195,7 +195,7 @@ def test_small_things():
     model = NaiveBayes().fit(rows, "y")
     assert model.score(rows, "y") == model.score(rows, rows.y)
     with pytest.raises(ValueError, match="missing"):
-        NaiveBayes().fit(rows.drop(columns="y"), [*rows.y[:-1], pd.NA])
+        NaiveBayes(unlabelled=None).fit(rows.drop(columns="y"), [*rows.y[:-1], pd.NA])
     huge = rows.assign(i=[*rows.i[:-1], 10**300])
     assert np.isfinite(NaiveBayes({"i": "integer"}).fit(huge.astype({"i": float}), "y").predict_proba(rows)).all()
 

@@ -1,6 +1,7 @@
 //! Columns of categories, written as numbers: counted by class, and scored by looking up.
 
-use crate::source::{Assignment, BadCell, Source};
+use crate::belonging::Assignment;
+use crate::source::{BadCell, Source};
 use crate::threads;
 use rustc_hash::FxHashMap;
 use std::ops::Range;

@@ -29,8 +29,8 @@ fn by_tiles(
             let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
             score(&tile, missing, &mut scores);
             for (r, out) in out.chunks_exact_mut(k).enumerate() {
-                for (c, out) in out.iter_mut().enumerate() {
-                    *out += scores[c * TILE + r];
+                for (out, scores) in out.iter_mut().zip(scores.as_chunks::<TILE>().0) {
+                    *out += scores[r];
                 }
             }
         }
@@ -51,42 +51,50 @@ pub struct Gaussian<'a> {
     pub classes: usize,
 }
 
+/// MISSING: whether cells may be; `all`: the constants of all columns together.
 #[inline(always)]
-fn gaussian_tile<const FUSED: bool>(tile: &[f64], missing: bool, g: &Gaussian, width: usize, scores: &mut [f64]) {
-    for (c, out) in scores.chunks_exact_mut(TILE).enumerate() {
+fn gaussian_tile<const MISSING: bool, const FUSED: bool>(
+    tile: &[f64],
+    g: &Gaussian,
+    all: &[f64],
+    width: usize,
+    scores: &mut [f64],
+) {
+    let tile = tile.as_chunks::<TILE>().0;
+    for (c, out) in scores.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
         let at = c * width..(c + 1) * width;
         let (mean, precision, constant) = (&g.mean[at.clone()], &g.precision[at.clone()], &g.constant[at]);
         let mut sums = [0.0; TILE];
         let mut constants = [0.0; TILE];
-        for j in 0..width {
-            let x = lane(tile, j);
-            if missing {
-                for r in 0..TILE {
+        for (x, ((mean, precision), constant)) in tile.iter().zip(mean.iter().zip(precision).zip(constant)) {
+            for r in 0..TILE {
+                let z = (x[r] - mean) * precision;
+                if MISSING {
                     // Two choices without a branch: both are vectorised.
-                    let z = (x[r] - mean[j]) * precision[j];
                     let there = if z.is_nan() { 0.0 } else { 1.0 };
                     let z = if z.is_nan() { 0.0 } else { z };
                     sums[r] = fma::<FUSED>(z, z, sums[r]);
-                    constants[r] = fma::<FUSED>(there, constant[j], constants[r]);
-                }
-            } else {
-                for r in 0..TILE {
-                    let z = (x[r] - mean[j]) * precision[j];
+                    constants[r] = fma::<FUSED>(there, *constant, constants[r]);
+                } else {
                     sums[r] = fma::<FUSED>(z, z, sums[r]);
                 }
             }
         }
-        let all: f64 = if missing { 0.0 } else { constant.iter().sum() };
         for r in 0..TILE {
-            out[r] = all + constants[r] - 0.5 * sums[r];
+            out[r] = if MISSING { constants[r] } else { all[c] } - 0.5 * sums[r];
         }
     }
 }
 
 pub fn gaussian(source: &Source, g: &Gaussian, out: &mut [f64]) -> Result<(), BadCell> {
     let width = source.width();
+    let all = row_sums(g.constant, width, g.classes);
     by_tiles(source, g.classes, out, |tile, missing, scores| {
-        dispatch!(gaussian_tile(tile, missing, g, width, scores));
+        if missing {
+            dispatch!(gaussian_tile::<true>(tile, g, &all, width, scores));
+        } else {
+            dispatch!(gaussian_tile::<false>(tile, g, &all, width, scores));
+        }
     })
 }
 

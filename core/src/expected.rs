@@ -1,10 +1,11 @@
 //! Expected sums of products of rows with missing cells: what is missing is given its mean and covariance under a
 //! Gaussian, given the cells that are there.
 
+use crate::belonging::{Belonging, Shared};
 use crate::holes::{Conditional, Padded, Pattern, fill, patterns};
 use crate::scatter::{Bucket, Part, padded, unpad};
 use crate::simd::dispatch;
-use crate::source::{BadCell, Belonging, Shared, Source};
+use crate::source::{BadCell, Source};
 use crate::threads;
 use std::ops::Range;
 

@@ -1,15 +1,17 @@
 //! The functions on classes that are hidden, as seen from Python: bindings only.
 
-use crate::source::Shared;
-use crate::{Array, Arrays, bad_cell, check_sizes, expected, make_source, moments, posterior, scatter, scores, shaped};
+use crate::belonging::Shared;
+use crate::source::Source;
+use crate::{
+    Array, Arrays, bad_cell, check_sizes, expected, make_source, posterior, scatter, scores, shaped, soft, tied,
+};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Weight, sum and squares, or products of pairs of columns (`full`), about origins that are given, of rows of which a share
-/// belongs to each class: (weight, sum, square or product).
+/// Weight, sum and squares, about origins that are given, of rows of which a share belongs to each class.
 #[pyfunction]
-fn collect_shared<'py>(
+fn collect_shared_moments<'py>(
     py: Python<'py>,
     x: Array<'py>,
     columns: Option<Vec<usize>>,
@@ -17,26 +19,55 @@ fn collect_shared<'py>(
     shares: PyReadonlyArray2<'py, f64>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     origin: PyReadonlyArray2<'py, f64>,
-    full: bool,
 ) -> PyResult<Arrays<'py>> {
     let source = make_source(&x, columns, domain)?;
     let (k, d) = (shares.shape()[1], source.width());
-    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    let belonging = make_shared(&source, &shares, weights.as_ref(), &origin)?;
+    let origin = origin.as_slice()?.to_vec();
+    let m = py.detach(|| soft::collect(&source, &belonging, origin)).map_err(bad_cell)?;
+    [m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &[k, d])).collect()
+}
+
+/// Weight, sum and products of pairs of columns, about origins that are given, of rows of which a share belongs to each
+/// class. `is_tied`: the products of all classes together are enough, of which each gets a share.
+#[pyfunction]
+fn collect_shared_scatter<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    shares: PyReadonlyArray2<'py, f64>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    origin: PyReadonlyArray2<'py, f64>,
+    is_tied: bool,
+) -> PyResult<Arrays<'py>> {
+    let source = make_source(&x, columns, "real")?;
+    let (k, d) = (shares.shape()[1], source.width());
+    let belonging = make_shared(&source, &shares, weights.as_ref(), &origin)?;
+    let origin = origin.as_slice()?;
+    let s = py
+        .detach(|| {
+            let together = if is_tied { tied::collect(&source, &belonging, origin)? } else { None };
+            together.map_or_else(|| scatter::collect_about(&source, &belonging, origin.to_vec(), false), Ok)
+        })
+        .map_err(bad_cell)?;
+    Ok(vec![shaped(py, s.weight, &[k])?, shaped(py, s.sum, &[k, d])?, shaped(py, s.product, &[k, d, d])?])
+}
+
+fn make_shared<'a>(
+    source: &Source,
+    shares: &'a PyReadonlyArray2<f64>,
+    weights: Option<&'a PyReadonlyArray1<f64>>,
+    origin: &PyReadonlyArray2<f64>,
+) -> PyResult<Shared<'a>> {
+    let classes = shares.shape()[1];
+    let weights = weights.map(PyReadonlyArray1::as_slice).transpose()?;
     check_sizes(&[
         (shares.shape()[0], source.rows()),
         (weights.map_or(source.rows(), <[f64]>::len), source.rows()),
-        (origin.shape()[0], k),
-        (origin.shape()[1], d),
+        (origin.shape()[0], classes),
+        (origin.shape()[1], source.width()),
     ])?;
-    let belonging = Shared { classes: k, shares: shares.as_slice()?, weights };
-    let origin = origin.as_slice()?.to_vec();
-    if full {
-        let s = py.detach(|| scatter::collect_about(&source, &belonging, origin, false)).map_err(bad_cell)?;
-        return Ok(vec![shaped(py, s.weight, &[k])?, shaped(py, s.sum, &[k, d])?, shaped(py, s.product, &[k, d, d])?]);
-    }
-    let second = moments::Second::Square;
-    let m = py.detach(|| moments::collect_about(&source, &belonging, origin, second)).map_err(bad_cell)?;
-    [m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &[k, d])).collect()
+    Ok(Shared { classes, shares: shares.as_slice()?, weights })
 }
 
 /// Expected sums of rows with missing cells, of which a share belongs to each class, about the means of Gaussians that are
@@ -89,7 +120,8 @@ fn expect_classes<'py>(
 }
 
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(collect_shared, m)?)?;
     m.add_function(wrap_pyfunction!(collect_shared_expected, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_shared_moments, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_shared_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(expect_classes, m)?)
 }

@@ -116,10 +116,14 @@ fn inverse(factor: &[f64], m: usize) -> Vec<f64> {
 #[inline(always)]
 fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
-    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
+    let ((a, rest_of_a), (b, rest_of_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
         for i in 0..LANES {
             sums[i] = fma::<FUSED>(a[i], b[i], sums[i]);
         }
+    }
+    for (sum, (a, b)) in sums.iter_mut().zip(rest_of_a.iter().zip(rest_of_b)) {
+        *sum = fma::<FUSED>(*a, *b, *sum);
     }
     sums.iter().sum()
 }

@@ -1,10 +1,12 @@
 //! k-means as Python functions. Rows are a matrix of float32 or float64, or the three arrays of a sparse one.
 
-use crate::kmeans::lloyd::{Outcome, Settings, distances, nearest, run};
+use crate::kmeans::lloyd::{Settings, distances, nearest, run};
+use crate::kmeans::order::order;
 use crate::kmeans::points::Dense;
 use crate::kmeans::real::Real;
 use crate::kmeans::sparse::Sparse;
 use crate::kmeans::starts::plus_plus;
+use crate::signals::watched;
 use crate::source::{Domain, Matrix, Source};
 use crate::{bad_cell, check_sizes};
 use ndarray::ArrayView2;
@@ -79,39 +81,51 @@ fn check(x: &Rows, origin: &[f64], centres: &[f64], weights: Option<&[f64]>) -> 
     check_sizes(&[(origin.len(), columns), (centres.len() % columns, 0), (weights.map_or(rows, <[f64]>::len), rows)])
 }
 
-type Outcomes<'py> =
-    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f64>>, f64, usize, bool, Bound<'py, PyArray1<f64>>);
+/// How much work it is to score all rows by centres of so many numbers.
+fn steps(x: &Rows, centres: usize) -> usize {
+    x.shape().0.saturating_mul(centres)
+}
 
-/// Labels, centres less the origin, inertia, iterations, whether it settled, and the share of scores that each pass needed.
+type Outcomes<'py> =
+    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f64>>, f64, usize, bool, f64, Bound<'py, PyArray1<f64>>);
+
+/// Labels, centres less the origin, inertia, iterations, whether no label changed in the end, how far the centres moved last
+/// (squares, added up), and the inertia before each movement (if `course`). None if there is a cell that is no finite number,
+/// or might be: only if `holes` is None, which means that nobody has looked for any.
 #[pyfunction]
 fn kmeans_run<'py>(
     py: Python<'py>,
     x: Rows<'py>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     origin: PyReadonlyArray1<'py, f64>,
-    holes: bool,
+    holes: Option<bool>,
     start: PyReadonlyArray2<'py, f64>,
     iterations: usize,
     tolerance: f64,
-) -> PyResult<Outcomes<'py>> {
+    course: bool,
+) -> PyResult<Option<Outcomes<'py>>> {
     let (origin, start) = (origin.as_slice()?, start.as_slice()?.to_vec());
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     check(&x, origin, &start, weights)?;
     let shape = [start.len() / origin.len(), origin.len()];
-    let settings = Settings { iterations, tolerance };
-    let outcome: Outcome =
-        with_points!(py, &x, origin, holes, (points, sparse) => run(points, weights, start, &settings, sparse));
-    Ok((
+    let settings = Settings { iterations, tolerance, unread: holes.is_none(), course };
+    let steps = steps(&x, start.len());
+    let outcome = with_points!(py, &x, origin, holes.unwrap_or(false), (points, sparse) => {
+        watched(steps, |stop| run(points, weights, start, &settings, sparse, stop))
+    })?;
+    let Some(outcome) = outcome else { return Ok(None) };
+    Ok(Some((
         outcome.labels.into_pyarray(py),
         outcome.centres.into_pyarray(py).reshape(shape)?,
         outcome.inertia,
         outcome.iterations,
-        outcome.converged,
-        outcome.shares.into_pyarray(py),
-    ))
+        outcome.settled,
+        outcome.shift,
+        outcome.course.into_pyarray(py),
+    )))
 }
 
-/// The nearest centre (less the origin) of each row, and the inertia.
+/// The nearest centre (less the origin) of each row, and the inertia if it is wanted, else NaN.
 #[pyfunction]
 fn kmeans_nearest<'py>(
     py: Python<'py>,
@@ -120,12 +134,15 @@ fn kmeans_nearest<'py>(
     origin: PyReadonlyArray1<'py, f64>,
     holes: bool,
     centres: PyReadonlyArray2<'py, f64>,
+    wanted: bool,
 ) -> PyResult<(Bound<'py, PyArray1<i32>>, f64)> {
     let (origin, centres) = (origin.as_slice()?, centres.as_slice()?.to_vec());
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     check(&x, origin, &centres, weights)?;
-    let (labels, inertia) =
-        with_points!(py, &x, origin, holes, (points, sparse) => nearest(points, weights, centres, sparse));
+    let steps = steps(&x, centres.len());
+    let (labels, inertia) = with_points!(py, &x, origin, holes, (points, sparse) => {
+        watched(steps, |stop| nearest(points, weights, centres, sparse, wanted, stop))
+    })?;
     Ok((labels.into_pyarray(py), inertia))
 }
 
@@ -141,11 +158,15 @@ fn kmeans_distances<'py>(
     let (origin, centres) = (origin.as_slice()?, centres.as_slice()?);
     check(&x, origin, centres, None)?;
     let shape = [x.shape().0, centres.len() / origin.len()];
-    let squares = with_points!(py, &x, origin, holes, (points, _sparse) => distances(points, centres));
+    let steps = steps(&x, centres.len());
+    let squares = with_points!(py, &x, origin, holes, (points, _sparse) => {
+        watched(steps, |stop| distances(points, centres, stop))
+    })?;
     squares.into_pyarray(py).reshape(shape)
 }
 
-/// The numbers of rows to start from, by k-means++: one for each line of chances, which are random numbers from 0 to 1.
+/// The numbers of rows to start from, by k-means++: one for each line of chances, which are random numbers from 0 to 1 and
+/// fall on rows in the given order.
 #[pyfunction]
 fn kmeans_plus_plus<'py>(
     py: Python<'py>,
@@ -153,17 +174,36 @@ fn kmeans_plus_plus<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     origin: PyReadonlyArray1<'py, f64>,
     holes: bool,
+    order: PyReadonlyArray1<'py, i64>,
     chances: PyReadonlyArray2<'py, f64>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let (origin, trials) = (origin.as_slice()?, chances.shape()[1]);
     let chances = chances.as_slice()?;
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     check(&x, origin, origin, weights)?;
-    if trials == 0 || chances.is_empty() || x.shape().0 == 0 {
-        return Err(PyValueError::new_err("expected a row and a chance at least"));
+    let (order, rows) = (order.as_slice()?, x.shape().0);
+    check_sizes(&[(order.len(), rows)])?;
+    if trials == 0 || chances.is_empty() || rows == 0 || !order.iter().all(|&row| (row as usize) < rows) {
+        return Err(PyValueError::new_err("expected a row and a chance at least, and an order of all rows"));
     }
-    let rows = with_points!(py, &x, origin, holes, (points, _sparse) => plus_plus(points, weights, trials, chances));
+    let steps = steps(&x, chances.len() * origin.len());
+    let rows = with_points!(py, &x, origin, holes, (points, _sparse) => {
+        watched(steps, |stop| plus_plus(points, weights, order, trials, chances, stop))
+    })?;
     Ok(rows.into_pyarray(py))
+}
+
+/// The numbers of the rows by their places along a direction, and of each whether it differs from the one before it.
+#[pyfunction]
+fn kmeans_order<'py>(
+    py: Python<'py>,
+    x: Rows<'py>,
+    direction: PyReadonlyArray1<'py, f64>,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<bool>>)> {
+    let direction = direction.as_slice()?;
+    check(&x, direction, direction, None)?;
+    let (rows, fresh) = with_points!(py, &x, direction, true, (points, _sparse) => order(points, direction));
+    Ok((rows.into_pyarray(py), fresh.into_pyarray(py)))
 }
 
 /// Whether cells are missing; an infinite one is refused.
@@ -214,5 +254,6 @@ pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(kmeans_nearest, m)?)?;
     m.add_function(wrap_pyfunction!(kmeans_distances, m)?)?;
     m.add_function(wrap_pyfunction!(kmeans_plus_plus, m)?)?;
+    m.add_function(wrap_pyfunction!(kmeans_order, m)?)?;
     m.add_function(wrap_pyfunction!(kmeans_holes, m)?)
 }

@@ -1,5 +1,6 @@
 //! The native core of likely, as a Python module: bindings only. Arrays in, arrays out, the interpreter released.
 
+mod belonging;
 mod categories;
 mod density;
 mod evidence;
@@ -16,16 +17,20 @@ mod memory;
 mod moments;
 mod posterior;
 mod scatter;
+mod signals;
 mod simd;
+mod soft;
 mod source;
 mod sparse;
 mod special;
 mod text;
 mod text_bindings;
 mod threads;
+mod tied;
 mod whitened;
 mod words_bindings;
 
+use belonging::Assignment;
 use numpy::{
     PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2,
 };
@@ -33,7 +38,7 @@ use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use source::{Assignment, BadCell, Domain, Matrix, Source};
+use source::{BadCell, Domain, Matrix, Source};
 
 create_exception!(_core, BadCellError, PyValueError, "A cell outside its column's domain: (row, column, value).");
 

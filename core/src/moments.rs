@@ -1,9 +1,11 @@
 //! Sums of a column and of a second function of it about an origin, per class: all a family that factorises by column needs.
 
+use crate::belonging::{Assignment, Belonging, origins};
 use crate::simd::{dispatch, fma};
-use crate::source::{Assignment, BadCell, Belonging, Cell, Domain, Source, origins, typed};
+use crate::source::{BadCell, Cell, Domain, Source, typed};
 use crate::special::excess;
 use crate::threads;
+use std::ops::Range;
 
 /// The second sum, beside Σw(x−o).
 #[derive(Clone, Copy, PartialEq)]
@@ -22,10 +24,10 @@ pub struct Moments {
     pub second: Vec<f64>,
 }
 
-struct Sums<'a> {
-    weight: &'a mut [f64],
-    sum: &'a mut [f64],
-    second: &'a mut [f64],
+pub struct Sums<'a> {
+    pub weight: &'a mut [f64],
+    pub sum: &'a mut [f64],
+    pub second: &'a mut [f64],
 }
 
 /// Adds one row to the sums of its class. No branch on a missing cell: it adds zeros.
@@ -49,7 +51,7 @@ fn add_row<T: Cell, const EXCESS: bool, const FUSED: bool>(line: &[T], origin: &
 
 /// Adds rows, given as one slice.
 #[inline(always)]
-fn add_lines<T: Cell, B: Belonging, const EXCESS: bool, const FUSED: bool>(
+pub fn add_lines<T: Cell, B: Belonging, const EXCESS: bool, const FUSED: bool>(
     lines: &[T],
     rows: impl Iterator<Item = usize>,
     belonging: &B,
@@ -83,7 +85,7 @@ fn block_rows(rows: usize, numbers: usize) -> usize {
 
 fn add_block<B: Belonging>(
     source: &Source,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     belonging: &B,
     origin: &[f64],
     second: Second,
@@ -119,15 +121,14 @@ fn add_block<B: Belonging>(
 pub fn collect(source: &Source, assignment: &Assignment, centred: bool, second: Second) -> Result<Moments, BadCell> {
     let size = assignment.classes * source.width();
     let origin = if centred { origins(source, assignment) } else { vec![0.0; size] };
-    collect_about(source, assignment, origin, second)
+    collect_blocks(source, origin, |rows, origin, out| add_block(source, rows, assignment, origin, second, out))
 }
 
-/// About origins that are given, classes × columns.
-pub fn collect_about<B: Belonging>(
+/// About origins that are given, classes × columns; `add` adds the rows of a block.
+pub fn collect_blocks(
     source: &Source,
-    belonging: &B,
     origin: Vec<f64>,
-    second: Second,
+    add: impl Fn(Range<usize>, &[f64], &mut Sums) -> Result<(), BadCell> + Sync + Send,
 ) -> Result<Moments, BadCell> {
     let (rows, width) = (source.rows(), source.width());
     let size = origin.len();
@@ -140,7 +141,7 @@ pub fn collect_about<B: Belonging>(
         let (weight, rest) = part.split_at_mut(size);
         let (sum, other) = rest.split_at_mut(size);
         let rows = i * block..((i + 1) * block).min(rows);
-        add_block(source, rows, belonging, &origin, second, &mut Sums { weight, sum, second: other })?;
+        add(rows, &origin, &mut Sums { weight, sum, second: other })?;
         Ok(part)
     });
     let mut total = vec![0.0; 3 * size];

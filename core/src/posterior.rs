@@ -1,5 +1,7 @@
 //! From log p(x, y) to what is asked: the likeliest class, p(y | x), log p(x). The one log-sum-exp.
 
+use crate::simd::dispatch;
+use crate::special::exp_of_negative;
 use crate::threads;
 use std::convert::Infallible;
 
@@ -80,29 +82,57 @@ pub fn expect(joint: &mut [f64], log_weights: &[f64], codes: Option<&[i32]>, wei
     let mut pieces: Vec<(&mut [f64], f64)> = joint.chunks_mut(PIECE * k).map(|rows| (rows, 0.0)).collect();
     let Ok::<(), Infallible>(()) = threads::for_each(&mut pieces, 1, steps, |piece, out| {
         let (rows, sum) = &mut out[0];
-        for (i, row) in rows.chunks_exact_mut(k).enumerate() {
-            let i = piece * PIECE + i;
-            let w = weights.map_or(1.0, |weights| weights[i]);
-            let (top, rest) = log_sum_exp(row);
-            let class = codes.and_then(|codes| usize::try_from(codes[i]).ok());
-            let told = class.map_or(top + rest, |class| row[class]);
-            if w > 0.0 {
-                *sum += w * told;
-            }
-            match class {
-                Some(class) => {
-                    row.fill(0.0);
-                    row[class] = 1.0;
+        let mut told = [0.0; TOGETHER];
+        for (part, rows) in rows.chunks_mut(TOGETHER * k).enumerate() {
+            let first = piece * PIECE + part * TOGETHER;
+            let told = &mut told[..rows.len() / k];
+            let class = |row: usize| codes.and_then(|codes| usize::try_from(codes[first + row]).ok());
+            dispatch!(expect_rows(rows, log_weights, class, told));
+            for (row, told) in told.iter().enumerate() {
+                let w = weights.map_or(1.0, |weights| weights[first + row]);
+                if w > 0.0 {
+                    *sum += w * told;
                 }
-                None if top == f64::NEG_INFINITY => {
-                    row.iter_mut().zip(log_weights).for_each(|(x, weight)| *x = weight.exp());
-                }
-                None => row.iter_mut().for_each(|x| *x = ((*x - top) - rest).exp()),
             }
         }
         Ok(())
     });
     pieces.iter().map(|piece| piece.1).sum()
+}
+
+/// The same for a few rows, whose log p(x) are `told`. Exponentials are taken of all of them together.
+#[inline(always)]
+fn expect_rows<const FUSED: bool>(
+    rows: &mut [f64],
+    log_weights: &[f64],
+    class: impl Fn(usize) -> Option<usize>,
+    told: &mut [f64],
+) {
+    let k = log_weights.len();
+    for (i, (row, told)) in rows.chunks_exact_mut(k).zip(told.iter_mut()).enumerate() {
+        let top = row.iter().fold(f64::NEG_INFINITY, |top, &x| if x > top { x } else { top });
+        *told = class(i).map_or(top, |class| row[class]);
+        for x in row {
+            *x -= top;
+        }
+    }
+    for x in rows.iter_mut() {
+        *x = exp_of_negative::<FUSED>(*x);
+    }
+    for (i, (row, told)) in rows.chunks_exact_mut(k).zip(told.iter_mut()).enumerate() {
+        if let Some(class) = class(i) {
+            row.fill(0.0);
+            row[class] = 1.0;
+        } else if *told == f64::NEG_INFINITY {
+            row.iter_mut().zip(log_weights).for_each(|(x, weight)| *x = weight.exp());
+        } else {
+            let total: f64 = row.iter().sum();
+            *told += total.ln();
+            for x in row {
+                *x /= total;
+            }
+        }
+    }
 }
 
 /// The index of the largest score of each row, the first among equals; by the class weights where all are −∞.
@@ -150,6 +180,30 @@ mod tests {
     }
 
     #[test]
+    fn expected_classes_are_posteriors_and_told_is_the_density() {
+        let (k, rows) = (5, 700);
+        let log_weights = [0.2f64.ln(); 5];
+        let scores: Vec<f64> = (0..rows * k).map(|i| ((i * 7919) % 1009) as f64 * 0.9 - 400.0).collect();
+        let (mut expected, mut posteriors) = (scores.clone(), scores.clone());
+        let codes: Vec<i32> = (0..rows as i32).map(|row| if row % 9 == 0 { row % 5 } else { -1 }).collect();
+        let weights: Vec<f64> = (0..rows).map(|row| (row % 3) as f64).collect();
+        let told = expect(&mut expected, &log_weights, Some(&codes), Some(&weights));
+        posterior(&mut posteriors, &log_weights, false);
+        let density = log_density(&scores, k);
+        let mut want = 0.0;
+        for row in 0..rows {
+            let class = usize::try_from(codes[row]).ok();
+            want += weights[row] * class.map_or(density[row], |class| scores[row * k + class]);
+            for c in 0..k {
+                let want = class.map_or(posteriors[row * k + c], |class| f64::from(u8::from(c == class)));
+                let got = expected[row * k + c];
+                assert!((got - want).abs() <= 1e-14 * want + 1e-300, "{got} {want}");
+            }
+        }
+        assert!((told - want).abs() <= 1e-13 * want.abs(), "{told} {want}");
+    }
+
+    #[test]
     fn an_impossible_row_leaves_the_weights() {
         let mut rows = vec![f64::NEG_INFINITY; 2];
         let weights = [0.25f64.ln(), 0.75f64.ln()];
@@ -158,6 +212,9 @@ mod tests {
         likeliest(&rows, &weights, &mut out);
         assert_eq!(out, [1]);
         posterior(&mut rows, &weights, false);
+        assert!((rows[0] - 0.25).abs() < 1e-15 && (rows[1] - 0.75).abs() < 1e-15);
+        let mut rows = vec![f64::NEG_INFINITY; 2];
+        assert_eq!(expect(&mut rows, &weights, None, None), f64::NEG_INFINITY);
         assert!((rows[0] - 0.25).abs() < 1e-15 && (rows[1] - 0.75).abs() < 1e-15);
     }
 }

@@ -1,7 +1,8 @@
 //! Sums of products of all pairs of columns about an origin, per class: what a full covariance needs.
 
+use crate::belonging::{Assignment, Belonging, origins};
 use crate::simd::{dispatch, fma};
-use crate::source::{Assignment, BadCell, Belonging, Source, origins};
+use crate::source::{BadCell, Source};
 use crate::threads;
 use std::ops::Range;
 
@@ -16,8 +17,10 @@ pub struct Scatter {
     pub quartic: Vec<f64>,
 }
 
-const HIGH: usize = 4;
-const WIDE: usize = 8;
+/// Columns that are multiplied together, with as many or [`HIGH`] others: their products stay in registers while the rows
+/// pass by.
+const WIDE: usize = 4;
+const HIGH: usize = 8;
 
 /// The width of a padded line: a whole number of blocks.
 pub fn padded(width: usize) -> usize {
@@ -27,26 +30,52 @@ pub fn padded(width: usize) -> usize {
 /// Adds Σ_r a_r b_rᵀ to `out` (stride × stride). `upper`: only the blocks on and above the diagonal.
 #[inline(always)]
 fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: bool, out: &mut [f64]) {
+    let lines = a.chunks_exact(stride).zip(b.chunks_exact(stride));
     for j in (0..stride).step_by(WIDE) {
         let end = if upper { j + WIDE } else { stride };
-        for i in (0..end).step_by(HIGH) {
-            let mut block = [[0.0; WIDE]; HIGH];
-            for (a, b) in a.chunks_exact(stride).zip(b.chunks_exact(stride)) {
-                let a: &[f64; HIGH] = a[i..i + HIGH].try_into().unwrap();
-                let b: &[f64; WIDE] = b[j..j + WIDE].try_into().unwrap();
-                for h in 0..HIGH {
-                    for w in 0..WIDE {
-                        block[h][w] = fma::<FUSED>(a[h], b[w], block[h][w]);
-                    }
-                }
-            }
-            for (h, block) in block.iter().enumerate() {
-                let at = (i + h) * stride + j;
-                for (out, x) in out[at..at + WIDE].iter_mut().zip(block) {
-                    *out += x;
-                }
+        for i in (0..end / HIGH * HIGH).step_by(HIGH) {
+            add_block::<HIGH, FUSED>(lines.clone(), stride, i, j, out);
+        }
+        if end % HIGH > 0 {
+            add_block::<WIDE, FUSED>(lines.clone(), stride, end - WIDE, j, out);
+        }
+    }
+}
+
+/// Adds the products of some columns of a, from i on, and of b, from j on.
+#[inline(always)]
+fn add_block<'a, const HIGH: usize, const FUSED: bool>(
+    lines: impl Iterator<Item = (&'a [f64], &'a [f64])>,
+    stride: usize,
+    i: usize,
+    j: usize,
+    out: &mut [f64],
+) {
+    let mut block = [[0.0; WIDE]; HIGH];
+    for (a, b) in lines {
+        let a: &[f64; HIGH] = a[i..i + HIGH].try_into().unwrap();
+        let b: &[f64; WIDE] = b[j..j + WIDE].try_into().unwrap();
+        for h in 0..HIGH {
+            for w in 0..WIDE {
+                block[h][w] = fma::<FUSED>(a[h], b[w], block[h][w]);
             }
         }
+    }
+    for (out, block) in out[i * stride..].chunks_exact_mut(stride).zip(&block) {
+        for (out, x) in out[j..j + WIDE].iter_mut().zip(block) {
+            *out += x;
+        }
+    }
+}
+
+/// Writes x − o times the root of w, and adds w(x − o) to the sums.
+#[inline(always)]
+fn centre_and_weigh<const FUSED: bool>(cells: &[f64], origin: &[f64], w: f64, line: &mut [f64], sums: &mut [f64]) {
+    let root = w.sqrt();
+    for ((line, sum), (x, o)) in line.iter_mut().zip(sums).zip(cells.iter().zip(origin)) {
+        let t = x - o;
+        *sum = fma::<FUSED>(w, t, *sum);
+        *line = root * t;
     }
 }
 
@@ -90,12 +119,22 @@ impl Part {
         }
     }
 
+    /// Fills the next line of a bucket with the cells of a row, about the origin, and counts it.
+    fn take_row(&mut self, bucket: &mut Bucket, cells: &[f64], origin: &[f64], w: f64, stride: usize) {
+        if bucket.weighted && self.quartic.is_empty() {
+            dispatch!(centre_and_weigh(cells, origin, w, bucket.line(stride), &mut self.sum));
+            self.count(bucket, w, stride);
+        } else {
+            dispatch!(centre(cells, origin, bucket.line(stride)));
+            self.take(bucket, w, stride);
+        }
+    }
+
     /// Counts the line of a bucket that was filled last, and empties the bucket if it is full.
     pub fn take(&mut self, bucket: &mut Bucket, w: f64, stride: usize) {
         let at = bucket.rows * stride..(bucket.rows + 1) * stride;
         let numbers = bucket.t.len();
         let line = &mut bucket.t[at.clone()];
-        self.weight += w;
         if bucket.weighted && self.quartic.is_empty() {
             // The product of two such lines is weighed: there is no need for another that is.
             dispatch!(weigh(line, w, &mut self.sum));
@@ -110,6 +149,11 @@ impl Part {
                 }
             }
         }
+        self.count(bucket, w, stride);
+    }
+
+    fn count(&mut self, bucket: &mut Bucket, w: f64, stride: usize) {
+        self.weight += w;
         bucket.rows += 1;
         if (bucket.rows + 1) * stride > bucket.t.len() {
             self.empty(bucket, stride);
@@ -196,8 +240,7 @@ fn collect_piece<B: Belonging>(
         belonging.each(row, &piece.classes, |class, w| {
             let index = class - piece.classes.start;
             let (bucket, part) = (&mut buckets[index], &mut parts[index]);
-            dispatch!(centre(&cells, &origin[class * width..(class + 1) * width], bucket.line(stride)));
-            part.take(bucket, w, stride);
+            part.take_row(bucket, &cells, &origin[class * width..(class + 1) * width], w, stride);
         });
     }
     for (bucket, part) in buckets.iter_mut().zip(&mut parts) {

@@ -1,5 +1,6 @@
 //! Where the numbers come from: a matrix of any element type and memory order, read where it lies.
 
+use crate::simd::dispatch;
 use ndarray::ArrayView2;
 use std::ops::Range;
 
@@ -156,7 +157,7 @@ impl Source<'_> {
             for (row, out) in rows.clone().zip(out.chunks_mut(stride)) {
                 let line = view.row(row);
                 match (line.as_slice(), &self.columns) {
-                    (Some(line), None) => doubt += copy(line.iter(), &mut out[..width]),
+                    (Some(line), None) => doubt += dispatch!(copy_line::<_>(line, &mut out[..width])),
                     (_, None) => doubt += copy(line.iter(), &mut out[..width]),
                     (_, Some(columns)) => {
                         doubt += copy(columns.iter().map(|&j| &line[j]), &mut out[..width]);
@@ -186,7 +187,7 @@ impl Source<'_> {
             if by_rows && self.columns.is_none() {
                 let part = view.slice(ndarray::s![rows.clone(), ..]);
                 if let Some(cells) = part.as_slice() {
-                    doubt += transpose(cells, width, stride, out);
+                    doubt += dispatch!(transpose::<_>(cells, width, stride, out));
                 } else {
                     for (r, line) in part.rows().into_iter().enumerate() {
                         for (j, x) in line.iter().enumerate() {
@@ -280,35 +281,53 @@ impl Source<'_> {
 }
 
 /// Writes rows of `width` cells as columns, each `stride` long; the result is 0 if all are finite and NaN otherwise.
-/// Some rows go together, so that each column takes a run of numbers at a time.
-fn transpose<T: Cell>(cells: &[T], width: usize, stride: usize, out: &mut [f64]) -> f64 {
-    const TOGETHER: usize = 8;
-    let mut doubts = [0.0; TOGETHER];
-    let groups = cells.chunks_exact(TOGETHER * width);
+/// Some rows and columns go together, so that they are turned in registers.
+#[inline(always)]
+fn transpose<T: Cell, const FUSED: bool>(cells: &[T], width: usize, stride: usize, out: &mut [f64]) -> f64 {
+    const SIDE: usize = 4;
+    let mut doubts = [0.0; SIDE];
+    let groups = cells.chunks_exact((SIDE * width).max(1));
     let rest = groups.remainder();
-    let done = cells.len() - rest.len();
+    let done = (cells.len() - rest.len()) / width.max(1);
+    let whole = width / SIDE * SIDE;
     for (g, group) in groups.enumerate() {
-        let lines: [&[T]; TOGETHER] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
-        for j in 0..width {
-            let run: [f64; TOGETHER] = std::array::from_fn(|r| lines[r][j].number());
+        let lines: [&[T]; SIDE] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
+        for j in (0..whole).step_by(SIDE) {
+            let block: [[f64; SIDE]; SIDE] = lines.map(|line| std::array::from_fn(|i| line[j + i].number()));
+            for line in block {
+                for (doubt, x) in doubts.iter_mut().zip(line) {
+                    *doubt += x * 0.0;
+                }
+            }
+            for i in 0..SIDE {
+                out[(j + i) * stride + g * SIDE..][..SIDE].copy_from_slice(&block.map(|line| line[i]));
+            }
+        }
+        for j in whole..width {
+            let run = lines.map(|line| line[j].number());
             for (doubt, x) in doubts.iter_mut().zip(run) {
                 *doubt += x * 0.0;
             }
-            out[j * stride + g * TOGETHER..][..TOGETHER].copy_from_slice(&run);
+            out[j * stride + g * SIDE..][..SIDE].copy_from_slice(&run);
         }
     }
-    for (r, line) in rest.chunks_exact(width).enumerate() {
+    for (r, line) in rest.chunks_exact(width.max(1)).enumerate() {
         for (j, x) in line.iter().enumerate() {
             let x = x.number();
             doubts[0] += x * 0.0;
-            out[j * stride + done / width + r] = x;
+            out[j * stride + done + r] = x;
         }
     }
     doubts.iter().sum()
 }
 
+#[inline(always)]
+fn copy_line<T: Cell, const FUSED: bool>(from: &[T], to: &mut [f64]) -> f64 {
+    copy(from.iter(), to)
+}
+
 /// Copies numbers; the result is 0 if all are finite and NaN otherwise.
-#[inline]
+#[inline(always)]
 fn copy<'a, T: Cell>(from: impl Iterator<Item = &'a T>, to: &mut [f64]) -> f64 {
     let mut doubt = 0.0;
     for (to, x) in to.iter_mut().zip(from) {
@@ -316,160 +335,6 @@ fn copy<'a, T: Cell>(from: impl Iterator<Item = &'a T>, to: &mut [f64]) -> f64 {
         doubt += *to * 0.0;
     }
     doubt
-}
-
-/// Which class each row belongs to (−1: none) and how much it counts.
-#[derive(Clone, Copy)]
-pub struct Assignment<'a> {
-    pub classes: usize,
-    pub codes: &'a [i32],
-    pub weights: Option<&'a [f64]>,
-}
-
-/// How much of each row belongs to which class.
-pub trait Belonging: Sync {
-    fn classes(&self) -> usize;
-    /// Whether rows count differently.
-    fn weighted(&self) -> bool;
-    /// Calls `f` with each of some classes that a row belongs to, and how much it counts there.
-    fn each(&self, row: usize, classes: &Range<usize>, f: impl FnMut(usize, f64));
-    /// Whether a row belongs to one of some classes.
-    fn counts(&self, row: usize, classes: &Range<usize>) -> bool;
-}
-
-impl Belonging for Assignment<'_> {
-    fn classes(&self) -> usize {
-        self.classes
-    }
-
-    fn weighted(&self) -> bool {
-        self.weights.is_some()
-    }
-
-    #[inline(always)]
-    fn each(&self, row: usize, classes: &Range<usize>, mut f: impl FnMut(usize, f64)) {
-        if let Some((class, w)) = self.of(row)
-            && classes.contains(&class)
-        {
-            f(class, w);
-        }
-    }
-
-    #[inline(always)]
-    fn counts(&self, row: usize, classes: &Range<usize>) -> bool {
-        self.of(row).is_some_and(|(class, _)| classes.contains(&class))
-    }
-}
-
-/// The share of each row that belongs to each class (rows × classes), and how much the row counts.
-#[derive(Clone, Copy)]
-pub struct Shared<'a> {
-    pub classes: usize,
-    pub shares: &'a [f64],
-    pub weights: Option<&'a [f64]>,
-}
-
-/// Shares that are smaller add nothing to a sum of 64 bits, however far the row lies from the class.
-const NO_SHARE: f64 = 1e-20;
-
-impl Belonging for Shared<'_> {
-    fn classes(&self) -> usize {
-        self.classes
-    }
-
-    fn weighted(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn each(&self, row: usize, classes: &Range<usize>, mut f: impl FnMut(usize, f64)) {
-        let weight = self.weights.map_or(1.0, |weights| weights[row]);
-        if weight > 0.0 {
-            let line = &self.shares[row * self.classes..][classes.clone()];
-            for (i, &share) in line.iter().enumerate().filter(|(_, share)| **share > NO_SHARE) {
-                f(classes.start + i, weight * share);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn counts(&self, row: usize, _: &Range<usize>) -> bool {
-        self.weights.is_none_or(|weights| weights[row] > 0.0)
-    }
-}
-
-impl Assignment<'_> {
-    /// The class and weight of a row, if it counts at all.
-    #[inline(always)]
-    pub fn of(&self, row: usize) -> Option<(usize, f64)> {
-        let class = usize::try_from(self.codes[row]).ok()?;
-        let weight = self.weights.map_or(1.0, |weights| weights[row]);
-        (weight > 0.0).then_some((class, weight))
-    }
-
-    /// The rows of each class, in their order.
-    pub fn rows_by_class(&self) -> Vec<Vec<u32>> {
-        let mut sizes = vec![0; self.classes];
-        for row in 0..self.codes.len() {
-            if let Some((class, _)) = self.of(row) {
-                sizes[class] += 1;
-            }
-        }
-        let mut rows: Vec<Vec<u32>> = sizes.into_iter().map(Vec::with_capacity).collect();
-        for row in 0..self.codes.len() {
-            if let Some((class, _)) = self.of(row) {
-                rows[class].push(row as u32);
-            }
-        }
-        rows
-    }
-}
-
-/// How many cells of each class and column its origin is the mean of.
-const ORIGIN_CELLS: u8 = 16;
-
-/// A point near the middle of each class, column by column: sums about it lose no digits to a large offset.
-/// Zero where a class has no cell in a column.
-pub fn origins(source: &Source, assignment: &Assignment) -> Vec<f64> {
-    let (rows, width) = (source.rows(), source.width());
-    let mut first = vec![0.0; assignment.classes * width];
-    let mut shift = vec![0.0; assignment.classes * width];
-    let mut cells = vec![0u8; assignment.classes * width];
-    let mut wanting = assignment.classes * width;
-    // A class whose columns are all served is passed over at the cost of reading its label.
-    let mut wanting_in = vec![width; assignment.classes];
-    for row in 0..rows {
-        if wanting == 0 {
-            break;
-        }
-        let Some((class, _)) = assignment.of(row) else { continue };
-        if wanting_in[class] == 0 {
-            continue;
-        }
-        for j in 0..width {
-            let at = class * width + j;
-            let x = source.cell(row, j);
-            if cells[at] == ORIGIN_CELLS || !x.is_finite() {
-                continue;
-            }
-            if cells[at] == 0 {
-                first[at] = x;
-            }
-            shift[at] += (x - first[at]) / f64::from(ORIGIN_CELLS);
-            cells[at] += 1;
-            if cells[at] == ORIGIN_CELLS {
-                wanting -= 1;
-                wanting_in[class] -= 1;
-            }
-        }
-    }
-    for ((origin, shift), &cells) in first.iter_mut().zip(shift).zip(&cells) {
-        let moved = *origin + shift * f64::from(ORIGIN_CELLS) / f64::from(cells.max(1));
-        if moved.is_finite() {
-            *origin = moved;
-        }
-    }
-    first
 }
 
 #[cfg(test)]
@@ -506,12 +371,5 @@ pub mod tests {
         let source = Source { domain: Domain::Log, columns: Some(vec![1]), ..source(&x) };
         let bad = source.load_rows(0..2, 1, &mut [0.0; 2]).unwrap_err();
         assert_eq!(bad, BadCell { row: 1, column: 1, value: -1.0 });
-    }
-
-    #[test]
-    fn an_origin_is_a_mean_of_what_is_there() {
-        let x = array![[1e9, f64::NAN], [1e9 + 2.0, 5.0], [7.0, 7.0]];
-        let assignment = Assignment { classes: 3, codes: &[0, 0, 1], weights: None };
-        assert_eq!(origins(&source(&x), &assignment), [1e9 + 1.0, 5.0, 7.0, 7.0, 0.0, 0.0]);
     }
 }

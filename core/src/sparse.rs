@@ -1,7 +1,8 @@
 //! Counts in compressed sparse rows: summed by class, and scored by a table of words × classes.
 
+use crate::belonging::Assignment;
 use crate::simd::{dispatch, fma, prefetch};
-use crate::source::{Assignment, Cell, Domain};
+use crate::source::{Cell, Domain};
 use crate::threads;
 use std::convert::Infallible;
 

@@ -1,5 +1,7 @@
 //! The few special functions that no dependency gives.
 
+use crate::simd::fma;
+
 /// log a − ψ(a) and its derivative 1/a − ψ′(a), for a > 0: recurrence up to 12, then the asymptotic series, so that nearly
 /// equal numbers are never subtracted.
 pub fn log_minus_digamma(mut a: f64) -> (f64, f64) {
@@ -35,6 +37,36 @@ pub fn gamma_shape(gap: f64) -> f64 {
     a
 }
 
+/// exp x for x ≤ 0, to the last digit or two, and 0 below −708: without a branch or a table, so that loops of it are
+/// vectorised. 2ⁿ eʳ with n whole and |r| ≤ ½ log 2, and for eʳ the series.
+#[inline(always)]
+pub fn exp_of_negative<const FUSED: bool>(x: f64) -> f64 {
+    // Added to a number, it leaves the nearest whole one in the last bits.
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    // The logarithm of 2 in two parts, the first with zeros at its end: n times it is exact.
+    const LOG_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
+    // 1/13!, 1/12!, …, 1/0!
+    const SERIES: [f64; 14] = {
+        let mut series = [1.0; 14];
+        let (mut factorial, mut i) = (1.0, 1);
+        while i < 14 {
+            factorial *= i as f64;
+            series[13 - i] = 1.0 / factorial;
+            i += 1;
+        }
+        series
+    };
+    let shifted = fma::<FUSED>(x, std::f64::consts::LOG2_E, WHOLE);
+    let n = shifted - WHOLE;
+    let r = fma::<FUSED>(n, -LOG_2[1], fma::<FUSED>(n, -LOG_2[0], x));
+    let mut sum = SERIES[0];
+    for term in &SERIES[1..] {
+        sum = fma::<FUSED>(sum, r, *term);
+    }
+    let power = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
+    if x < -708.0 { 0.0 } else { sum * power }
+}
+
 /// u − 1 − log u with u = x/m: how far x lies from m, 0 if they are equal. No digits are lost, near m or far from it.
 pub fn excess(x: f64, m: f64) -> f64 {
     let t = (x - m) / m;
@@ -61,6 +93,19 @@ pub fn gamma_constant(a: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exponentials_are_those_of_the_library() {
+        for i in 0..400_000 {
+            let x = -708.0 * (f64::from(i) / 4e5).powi(4);
+            let (fused, plain, want) = (exp_of_negative::<true>(x), exp_of_negative::<false>(x), x.exp());
+            assert!((fused / want - 1.0).abs() < 5e-16, "{x}: {fused} {want}");
+            assert!((plain / want - 1.0).abs() < 5e-16, "{x}: {plain} {want}");
+        }
+        assert_eq!(exp_of_negative::<true>(0.0), 1.0);
+        assert_eq!(exp_of_negative::<true>(f64::NEG_INFINITY), 0.0);
+        assert!(exp_of_negative::<true>(f64::NAN).is_nan());
+    }
 
     #[test]
     fn known_values() {

@@ -68,11 +68,16 @@ def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iter
         predicted = (
             labels[:0] if table is None else labels[shares.argmax(axis=1)] if probabilities else model.predict(table)
         )
-        answers[PREDICTION] = pa.array(predicted)
+        answers[_answer(model)] = pa.array(predicted)
         if probabilities:
             answers |= {f"p({label})": pa.array(shares[:, k]) for k, label in enumerate(written_labels)}
         kept = [] if only else [name for name in batch.schema.names if name not in answers]
         yield pa.table({**{name: batch.column(name) for name in kept}, **answers})
+
+
+def _answer(model: Any) -> str:
+    """Return the name of the column of answers."""
+    return "group" if type(model).__name__ == "Mixture" else PREDICTION
 
 
 def explain(

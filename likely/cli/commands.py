@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from likely.cli import answering, filling, learning, looking
+from likely.cli import answering, filling, grouping, learning, looking
 
 
 class Command(NamedTuple):
@@ -38,6 +38,14 @@ COMMANDS = {
         (
             "likely evaluate people.csv --target income",
             "likely evaluate people.csv --target income --model naive-bayes --folds 5 --json",
+        ),
+    ),
+    "cluster": Command(
+        grouping.cluster,
+        (
+            "likely cluster people.csv -k 3 -o groups.likely",
+            "likely cluster people.csv -k auto -o groups.likely --ignore id",
+            "likely predict groups.likely people.csv   # the rows with the group of each",
         ),
     ),
     "explain": Command(

@@ -69,8 +69,16 @@ def _count(rows: Any) -> int | float:
     return int(number) if number.is_integer() else number
 
 
+def groups(found: dict[str, Any]) -> bool:
+    """Say whether the classes of a model are groups that it has found."""
+    return str(found["kind"]) == "Mixture"
+
+
 def title(found: dict[str, Any]) -> str:
     """Return what kind of model it is, and of what, if that has a name."""
+    if groups(found):
+        number = len(found["classes"])
+        return f"{found['kind']} of {number} group{'s' * (number > 1)}"
     return str(found["kind"]) if found["target"] is None else f"{found['kind']} of {found['target']}"
 
 
@@ -85,7 +93,7 @@ def as_text(found: dict[str, Any]) -> str:
     left_out = [column["name"] for column in found["columns"] if not column["family"]]
     lines = [
         f"{title(found)}: {found['rows']:,.0f} rows{took}",
-        f"classes  {', '.join(shares)}",
+        f"{'groups ' if groups(found) else 'classes'}  {', '.join(shares)}",
         f"columns  {', '.join(f'{count} {family}' for family, count in families.most_common())}",
     ]
     if left_out:

@@ -22,6 +22,7 @@ def fit(
     missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
+    unlabelled: options.Unlabelled = "auto",
     seed: options.Seed = 0,
     text_dirs: options.TextFolders = False,
     as_json: options.AsJson = False,
@@ -31,7 +32,7 @@ def fit(
 
     check_model_place(output)
     start = perf_counter()
-    kinds = _kinds(column, ignore, text)
+    kinds = kinds_of(column, ignore, text)
     if text_dirs:
         from likely.cli.texts import LABEL, TEXT, folders_of
 
@@ -41,7 +42,7 @@ def fit(
     else:
         rows = opened(data, form, missing)
     with read_meanwhile(rows, data):
-        begun = _new(model, kinds, together, missing, calibrate, seed)
+        begun = _new(model, kinds, together, missing, calibrate, unlabelled, seed)
     with progress(rows, "learning"):
         begun.fit(rows, target)
     begun.save(output)
@@ -64,11 +65,12 @@ def evaluate(
     missing: options.Missing = (),
     form: options.InputFormat = None,
     calibrate: options.Calibrate = True,
+    unlabelled: options.Unlabelled = "auto",
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
-    begun = _new(model, _kinds(column, ignore, text), together, missing, calibrate, seed)
+    begun = _new(model, kinds_of(column, ignore, text), together, missing, calibrate, unlabelled, seed)
     rows = opened(data, form, missing)
     with progress(rows, "evaluating"):
         found = begun.evaluate(rows, target, folds=folds, random_state=seed)
@@ -130,17 +132,22 @@ def _new(
     together: Sequence[str],
     missing: Sequence[str],
     calibrate: bool,
+    unlabelled: str,
     seed: int,
 ) -> Any:
     from likely.estimators import Classifier, NaiveBayes
 
-    common: dict[str, Any] = {"missing": tuple(missing), "together": [next(csv.reader([names])) for names in together]}
+    common: dict[str, Any] = {
+        "missing": tuple(missing),
+        "together": [next(csv.reader([names])) for names in together],
+        "unlabelled": unlabelled if unlabelled == "auto" else _weight(unlabelled),
+    }
     if kind == options.Kind.NAIVE_BAYES:
         return NaiveBayes(columns or "auto", **common)
     return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)
 
 
-def _kinds(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+def kinds_of(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """Return what columns are by name, from NAME=KIND."""
     kinds = dict.fromkeys(ignored, "ignore") | dict.fromkeys(texts, "text")
     for each in given:
@@ -149,3 +156,10 @@ def _kinds(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -
             raise ValueError(f"expected --column NAME=KIND, such as zip=category, got {each!r}")
         kinds[name] = kind
     return kinds
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"expected --unlabelled as a number of 0 or more, or auto, got {text!r}") from None

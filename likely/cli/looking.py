@@ -63,11 +63,11 @@ def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json:
 def _show_model(found: dict[str, Any], console: "Console") -> None:
     from rich.text import Text
 
-    from likely.cli.describing import title
+    from likely.cli.describing import groups, title
     from likely.showing import plain_table
 
     console.print(Text(f"{title(found)}: {found['rows']:,.6g} rows, {_columns_of(found)}"))
-    classes = plain_table("class", "rows", "share", right=("rows", "share"))
+    classes = plain_table("group" if groups(found) else "class", "rows", "share", right=("rows", "share"))
     for each in sorted(found["classes"], key=lambda one: -one["share"]):
         classes.add_row(Text(str(each["label"])), f"{each['rows']:,.6g}", f"{100 * each['share']:.1f} %")
     columns = plain_table("column", "kind", "family")

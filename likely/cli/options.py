@@ -28,6 +28,15 @@ class Kind(StrEnum):
     NAIVE_BAYES = "naive-bayes"
 
 
+class Covariance(StrEnum):
+    """How columns of numbers hang together in a group."""
+
+    AUTO = "auto"
+    FULL = "full"
+    DIAGONAL = "diagonal"
+    SPHERICAL = "spherical"
+
+
 class How(StrEnum):
     """What to fill a hole with."""
 
@@ -88,10 +97,19 @@ OutputFormat = Annotated[
 DrawnFormat = Annotated[
     str | None, Option("--format -f", f"{_FORMATS}; by default what the name of OUT ends with, else csv.", "FORMAT")
 ]
+Unlabelled = Annotated[
+    str,
+    Option(
+        "--unlabelled",
+        "How much a row without a label counts beside one with: a number, or auto.",
+        "WEIGHT",
+    ),
+]
 Calibrate = Annotated[
     bool, Option("--calibrate/--no-calibrate", "Calibrate the probabilities of the classifier on held-out rows.")
 ]
 Seed = Annotated[int, Option("--seed", "By which rows are dealt into folds.", least=0)]
+StartSeed = Annotated[int, Option("--seed", "By which it is drawn where to begin.", least=0)]
 DrawSeed = Annotated[int | None, Option("--seed", "For the same draws again.", least=0)]
 Output = Annotated[str | None, Option("--output -o", _OUT, "OUT")]
 ModelOutput = Annotated[str, Option("--output -o", "The model file to write.", "MODEL")]

@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,14 @@ from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
 from likely.families import Gaussian, Together, on_one_line
 from likely.joint import Part
+from likely.members import Chooser, MemberEncoding, Plain, choose_mixture
+from likely.mixed import Mixed, mix
 from likely.select import Selection, same_members, select
-from likely.statistics import Assignment, JointStatistics
+from likely.statistics import Assignment, JointStatistics, class_weights
 from likely.table import SparseRows, Table
+
+# Rows that every component is imagined to have, as in a mixture.
+PSEUDO_ROWS = 1e-4
 
 
 class Classifier(NaiveBayes):
@@ -38,6 +44,9 @@ class Classifier(NaiveBayes):
     covariance
         how Gaussian columns hang together in the joint: "diagonal", not at all given the class; "full", by a covariance
         of each class; "tied", by one of all classes
+    components
+        how many components each class is a mixture of, at most: 1, more, or "auto", as many as the BIC favours. Such a
+        joint also helps to compare classes. Models of components learn more rows, but cannot be merged, nor forget.
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     smoothing, pseudo_rows, unbiased
@@ -46,6 +55,8 @@ class Classifier(NaiveBayes):
         text that stands for a missing cell, such as ``["?", "NA"]``
     together
         columns of categories that depend on each other: a list of names, or several lists
+    unlabelled
+        as of ``NaiveBayes``
     random_state
         the seed by which rows are dealt into folds
 
@@ -80,12 +91,14 @@ class Classifier(NaiveBayes):
         *,
         calibrate: bool = True,
         covariance: str = "diagonal",
+        components: Any = 1,
         priors: Any = None,
         smoothing: Any = 1.0,
         pseudo_rows: float = 0.0,
         unbiased: bool = False,
         missing: Any = (),
         together: Any = (),
+        unlabelled: Any = "auto",
         random_state: int = 0,
     ):
         super().__init__(
@@ -96,9 +109,11 @@ class Classifier(NaiveBayes):
             unbiased=unbiased,
             missing=missing,
             together=together,
+            unlabelled=unlabelled,
         )
         self.calibrate = calibrate
         self.covariance = covariance
+        self.components = components
         self.random_state = random_state
 
     @property
@@ -112,11 +127,20 @@ class Classifier(NaiveBayes):
         parts = super()._parts(table, assignment)
         if self.covariance == "diagonal":
             return parts
-        # A little shrinkage, chosen by the rows, so that every class has an inverse.
-        together = Gaussian("full", tied=self.covariance == "tied", shrinkage="oas", pseudo_rows=self.pseudo_rows)
+        # A little shrinkage, chosen by the rows, so that every class has an inverse; of components, imagined rows.
+        shrinkage: Any = "oas" if self._components() == 1 else 0.0
+        tied = self.covariance == "tied"
+        together = Gaussian("full", tied=tied, shrinkage=shrinkage, pseudo_rows=self._imagined())
         return tuple(part._replace(family=together) if type(part.family) is Gaussian else part for part in parts)
 
-    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+    def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
+        return kind(pseudo_rows=self._imagined(), unbiased=self.unbiased)
+
+    def _imagined(self) -> Any:
+        """Return how many rows every class is imagined to have; a component needs some, or it could be one row."""
+        return self.pseudo_rows if self._components() == 1 or self.pseudo_rows else PSEUDO_ROWS
+
+    def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
         if self.calibrate and isinstance(table.cells, SparseRows):
             raise TypeError(
                 "Sparse data was passed for X, but Classifier needs dense data: use X.toarray(), calibrate=False, or "
@@ -125,12 +149,39 @@ class Classifier(NaiveBayes):
         knowledge = super()._begun(table, assignment)
         if not self.calibrate:
             return knowledge
+        parts = knowledge.parts
+        more: list[tuple[MemberEncoding, Chooser]] = []
+        if len(parts) == 1 and isinstance(parts[0].family, Mixed):
+            parts = parts[0].family.blocks
+            chooser = partial(choose_mixture, parts=parts, components=self._components(), seed=self.random_state)
+            more.append((Plain(table.columns.width), chooser))
         groups = tuple(
             tuple(range(table.columns.width) if part.columns is None else part.columns)
-            for part in knowledge.parts
+            for part in parts
             if isinstance(part.family, Together)
         )
-        return knowledge.with_selection(select(table, assignment, seed=self.random_state, groups=groups))
+        chosen = select(table, assignment, seed=self.random_state, groups=groups, guessed=guessed, more=more)
+        return knowledge.with_selection(chosen)
+
+    def _first(
+        self, table: Table, assignment: Assignment, parts: tuple[Part, ...]
+    ) -> tuple[tuple[Part, ...], JointStatistics]:
+        components = self._components()
+        if components == 1 or not parts:
+            return super()._first(table, assignment, parts)
+        part, statistics = mix(table, assignment, parts, components, self.random_state)
+        return (part,), JointStatistics(class_weights(assignment), (statistics,))
+
+    def _components(self) -> int | str:
+        """Return how many components a class has, or raise if that is not said well."""
+        given = self.components.item() if isinstance(self.components, np.generic) else self.components
+        if given == "auto" or (type(given) is int and given >= 1):
+            if given != 1 and self.covariance == "tied":
+                raise ValueError(
+                    "expected covariance='diagonal' or 'full' of classes that are mixtures, got 'tied': choose one"
+                )
+            return given  # type: ignore[no-any-return]
+        raise ValueError(f"expected components as a whole number of 1 or more, or 'auto', got {self.components!r}")
 
     def emptied(self) -> Self:
         """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.
@@ -143,6 +194,7 @@ class Classifier(NaiveBayes):
         [3.0, 3.0]
         """
         known = self._known()
+        self._must_be_whole("empty")
         model = copy(self)
         model._replace(known.with_statistics(known.statistics * 0.0))
         return model
@@ -169,6 +221,7 @@ class Classifier(NaiveBayes):
         All must have been chosen on the same rows: fit one, and let ``emptied`` copies of it learn other rows. The
         others stay as they are.
         """
+        self._must_be_whole("merge")
         for other in others:
             one, two = self._known().selection, other._known().selection
             if (one is None) != (two is None) or (one and two and not same_members(one, two)):
@@ -177,6 +230,18 @@ class Classifier(NaiveBayes):
                     "one of them, and let copies of it, from emptied(), learn the other rows"
                 )
         return super().merge(*others)
+
+    def _without(self, gone: JointStatistics) -> None:
+        self._must_be_whole("forget")
+        super()._without(gone)
+
+    def _must_be_whole(self, what: str) -> None:
+        """Raise if classes are mixtures: which component is which, and what a row gave to each, is not known."""
+        if any(part.family.shares_rows for part in self._known().parts):
+            raise ValueError(
+                f"expected classes of one component to {what}, got mixtures, whose components depend on all rows: fit "
+                "again, or use components=1"
+            )
 
     def _remembered(self) -> dict[str, Any]:
         selection = self._known().selection

@@ -11,17 +11,22 @@ from numpy.typing import NDArray
 from likely.estimators.evaluation import Evaluation, dealt
 from likely.estimators.kept import Kept
 from likely.estimators.knowledge import Knowledge, few
+from likely.estimators.labelled import tell_of_unlabelled
+from likely.estimators.partly import Partly, check_unlabelled
 from likely.families import on_one_line
 from likely.joint import Part
+from likely.labels import read_assignment
 from likely.learn import collect, training_folds
 from likely.statistics import Assignment, JointStatistics, Labels
-from likely.table import Columns, Table, read_assignment
+from likely.table import Columns, Table
 
 
 class GenerativeClassifier(Kept):
     """A classifier that models p(x, y). Subclasses say which family each column follows."""
 
     priors: Any
+    unlabelled: Any = None
+    """How much a row without a label counts; None if each must have one."""
 
     @abstractmethod
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
@@ -31,6 +36,12 @@ class GenerativeClassifier(Kept):
         """Return the class weights that were given, in any form that ``read_priors`` takes."""
         return self.priors
 
+    @property
+    def unlabelled_(self) -> float | None:
+        """How much each row without a label counted in ``fit``; None if it was given none, or left them out."""
+        found: float | None = self._known().derived.get("unlabelled")
+        return found
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all that was learned before.
 
@@ -39,7 +50,7 @@ class GenerativeClassifier(Kept):
         X
             rows × columns of numbers; NaN is a missing cell
         y
-            a label for each row
+            a label for each row; None or NaN where it is not known, if the model has ``unlabelled``
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
@@ -61,7 +72,7 @@ class GenerativeClassifier(Kept):
             return self
         known = self._knowledge
         table = self._read_next(X)
-        statistics = known.statistics + collect(table, read_assignment(y, sample_weight, table.rows), known.parts)
+        statistics = known.statistics + known.collect(table, read_assignment(y, sample_weight, table.rows))
         self._replace(known.with_statistics(statistics if labels is None else statistics.with_classes(labels)))
         return self
 
@@ -98,7 +109,7 @@ class GenerativeClassifier(Kept):
         return self
 
     def _forget(self, table: Table, assignment: Assignment) -> None:
-        self._without(collect(table, assignment, self._known().parts))
+        self._without(self._known().collect(table, assignment))
 
     def _without(self, gone: JointStatistics) -> None:
         """Take statistics away."""
@@ -111,7 +122,8 @@ class GenerativeClassifier(Kept):
         self._replace(knowledge.with_statistics(statistics))
 
     def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
-        knowledge = self._begun(table, read_assignment(y, sample_weight, table.rows))
+        partly = check_unlabelled(self.unlabelled) is not None
+        knowledge = self._begun_partly(table, read_assignment(y, sample_weight, table.rows, partly=partly))
         statistics = knowledge.statistics
         if classes is not None:
             unknown = np.setdiff1d(statistics.classes, classes)
@@ -120,10 +132,34 @@ class GenerativeClassifier(Kept):
             knowledge = knowledge.with_statistics(statistics.with_classes(classes))
         return knowledge
 
-    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
-        """Learn first rows: they decide what every column follows."""
-        parts = self._parts(table, assignment)
-        return Knowledge(parts, collect(table, assignment, parts), table.columns, self._given_priors())
+    def _begun_partly(self, table: Table, assignment: Assignment) -> Knowledge:
+        """Learn first rows, of which some may have no label: their code is −1."""
+        known = int((assignment.codes >= 0).sum())
+        if known == table.rows:
+            return self._begun(table, assignment)
+        rows, count = Partly(table, assignment, self._begun), table.rows - known
+        if not self._learns_unlabelled(known, count):
+            tell_of_unlabelled(count)
+            return rows.expected(0.0)
+        knowledge, weight = rows.learned(check_unlabelled(self.unlabelled))
+        knowledge.derived["unlabelled"] = weight
+        return knowledge
+
+    def _learns_unlabelled(self, known: int, count: int) -> bool:
+        """Say whether so many rows without a label, beside others, are worth learning from."""
+        unlabelled = check_unlabelled(self.unlabelled)
+        return count >= known if unlabelled == "auto" else bool(count and unlabelled)
+
+    def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
+        """Learn first rows: they decide what every column follows. Nothing is judged by those that were guessed."""
+        parts, statistics = self._first(table, assignment, self._parts(table, assignment))
+        return Knowledge(parts, statistics, table.columns, self._given_priors())
+
+    def _first(
+        self, table: Table, assignment: Assignment, parts: tuple[Part, ...]
+    ) -> tuple[tuple[Part, ...], JointStatistics]:
+        """Return the parts of the joint and the statistics of first rows."""
+        return parts, collect(table, assignment, parts)
 
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         """Solve what ``fit`` has learned, so that what cannot be solved is said at once."""
@@ -143,25 +179,32 @@ class GenerativeClassifier(Kept):
         1.0
         """
         table = self._read_first(X)
-        return self._evaluated(table, read_assignment(y, sample_weight, table.rows), folds, random_state)
+        partly = check_unlabelled(self.unlabelled) is not None
+        assignment = read_assignment(y, sample_weight, table.rows, partly=partly)
+        return self._evaluated(table, assignment, folds, random_state)
 
     def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
-        places = dealt(assignment.codes, folds, random_state)
+        known = assignment.codes >= 0
+        places = np.full(table.rows, -1, dtype=np.int64)
+        places[known] = dealt(assignment.codes[known], folds, random_state)
         probabilities = np.empty((table.rows, len(assignment.classes)))
         for fold, knowledge in enumerate(self._without_each_fold(table, assignment, places)):
             held = places == fold
             probabilities[held] = knowledge.comparison.posterior(table.taken(held))
         weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
-        return Evaluation(assignment.classes, assignment.codes.astype(np.int64), probabilities, weights, folds)
+        codes = assignment.codes[known].astype(np.int64)
+        return Evaluation(assignment.classes, codes, probabilities[known], weights[known], folds)
 
     def _without_each_fold(
         self, table: Table, assignment: Assignment, places: NDArray[np.int64]
     ) -> Iterator[Knowledge]:
-        """Return for each fold what is learned from the others."""
-        if getattr(self, "calibrate", False):  # what is chosen by the rows is chosen without the fold, too
+        """Return for each fold what is learned from the others, and from rows without a label, which are in none."""
+        # What is chosen by the rows is chosen without the fold, too.
+        chosen = getattr(self, "calibrate", False) or getattr(self, "components", 1) != 1
+        if chosen or (places < 0).any():
             for fold in range(int(places.max()) + 1):
                 others = places != fold
-                yield self._begun(table.taken(others), assignment.taken(others))
+                yield self._begun_partly(table.taken(others), assignment.taken(others))
             return
         parts = self._parts(table, assignment)
         for statistics in training_folds(table, assignment, places, parts):

@@ -38,6 +38,8 @@ class GaussianDiscriminant(GenerativeClassifier):
         rows like those of all classes together that every class is imagined to have, or a ``likely.GaussianPrior``
     unbiased
         divide scatters by n − 1 (n − the number of classes if tied) instead of n
+    unlabelled
+        as of ``NaiveBayes``
 
     Attributes
     ----------
@@ -76,6 +78,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         priors: Any = None,
         pseudo_rows: Any = 0.0,
         unbiased: bool = False,
+        unlabelled: Any = "auto",
     ):
         self.covariance = covariance
         self.tied = tied
@@ -84,6 +87,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.priors = priors
         self.pseudo_rows = pseudo_rows
         self.unbiased = unbiased
+        self.unlabelled = unlabelled
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(table.cells, SparseRows):

@@ -4,6 +4,7 @@ import os
 from typing import Any, Self
 
 from likely import files
+from likely.estimators.entries import kind_of
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.questions import Questions
 from likely.estimators.saved import KINDS, Saved
@@ -41,14 +42,7 @@ class Kept(Questions):
     @classmethod
     def _kind(cls) -> str:
         """Return the name that files give to the estimator."""
-        package, _, inner = cls.__module__.partition(".")
-        kind = f"sklearn {cls.__name__}" if inner.startswith("sklearn.") else cls.__name__
-        if package != "likely" or kind not in KINDS:
-            raise ValueError(
-                f"expected one of likely's own estimators to save, got {cls.__name__}: a model file holds data, not "
-                "code, so it cannot hold a class"
-            )
-        return kind
+        return kind_of(cls, KINDS)
 
     def _kept_parameters(self) -> dict[str, Any]:
         """Return the parameters that a file holds."""

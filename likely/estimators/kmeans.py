@@ -3,15 +3,23 @@
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from likely import native
-from likely.clustering import STARTS, about_centres, collect, means, restarts
-from likely.estimators.protocol import Estimator, not_fitted
-from likely.families.base import readable_errors
-from likely.starts import Points, read_points, readable
-from likely.statistics import Array, Statistics
-from likely.table import SparseRows, Table, read_weights
+from likely.clustering import (
+    STARTS,
+    Clustering,
+    UnreadError,
+    about_centres,
+    collect,
+    drawn_centres,
+    given_centres,
+    restarts,
+)
+from likely.estimators.centres import Centred
+from likely.labels import read_weights
+from likely.minibatches import Settings, follow
+from likely.starts import Order, Points, read_points
+from likely.statistics import Array
+from likely.table import Table
 from likely.telling import tell
 
 
@@ -23,7 +31,7 @@ class Start(NamedTuple):
     converged: bool
 
 
-class KMeans(Estimator):
+class KMeans(Centred):
     """Find groups of rows: each row belongs to the nearest centre, each centre is the mean of its rows.
 
     Labels are exact: those of the centre at the least squared distance in float64, the first of several at the same.
@@ -52,6 +60,10 @@ class KMeans(Estimator):
     tolerance
         end when the squares of the centres' movements add up to no more than this share of the columns' mean
         variance; by default when no row changes its cluster
+    batch_size
+        None: all rows in every iteration. A number: so many rows drawn by chance at a time, until ten batches in a row
+        did not get better, or ``max_iterations`` × as many rows as there are were drawn. It costs a look at some rows,
+        and ends near the result of all. Of ``n_starts`` first centres, drawn from some rows, the best are taken.
     random_state
         a seed, or a NumPy generator
 
@@ -64,9 +76,9 @@ class KMeans(Estimator):
     inertia_
         the sum of squares about the centres
     n_iter_
-        how often the centres of the best start moved
+        how often the centres of the best start moved; of batches, how often as many rows as there are were drawn
     starts_
-        inertia, iterations and whether it converged, of each start
+        inertia, iterations and whether it converged, of each start; of batches, of all
     statistics_
         the weight and the sum of each cluster's cells, which ``partial_fit`` adds to
     n_features_in_, feature_names_in_
@@ -90,6 +102,7 @@ class KMeans(Estimator):
         n_starts: int = 10,
         max_iterations: int = 300,
         tolerance: float = 0.0,
+        batch_size: int | None = None,
         random_state: Any = None,
     ):
         self.n_clusters = n_clusters
@@ -97,16 +110,10 @@ class KMeans(Estimator):
         self.n_starts = n_starts
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.batch_size = batch_size
         self.random_state = random_state
 
-    cluster_centers_: Array
-    labels_: NDArray[np.int32]
-    inertia_: float
-    n_iter_: int
     starts_: list[Start]
-    statistics_: Statistics
-    _centres: Array
-    _origin: Array
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of rows X, forgetting all that was found before.
@@ -123,19 +130,17 @@ class KMeans(Estimator):
         table = self._read_first(X)
         weights = read_weights(sample_weight, table.rows)
         k = self._check(table)
-        points = read_points(table, exactly=self.tolerance > 0)
-        generator = np.random.default_rng(self.random_state)
-        times = self.n_starts if isinstance(self.start, str) else 1
-        found = None
-        self.starts_ = []
-        for one in restarts(
-            points, k, self.start, times, generator, weights, self.max_iterations, float(self.tolerance)
-        ):
-            self.starts_.append(Start(one.inertia, one.iterations, one.converged))
-            if found is None or one.inertia < found.inertia:
-                found = one
-        assert found is not None
+        exactly = self.tolerance > 0
+        try:
+            # With centres to begin with, the first look at the rows may as well be that of the iteration.
+            look = isinstance(self.start, str) or self.batch_size is not None
+            points = read_points(table, exactly, weights, look)
+            found, starts = self._best(points, k, weights)
+        except UnreadError:
+            points = read_points(table, exactly, weights)
+            found, starts = self._best(points, k, weights)
         self._keep_columns(table.columns)
+        self.starts_ = starts
         self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.iterations
         self._origin = points.origin
         self.statistics_ = about_centres(points, found, weights)
@@ -157,89 +162,47 @@ class KMeans(Estimator):
         more, self.labels_, self.inertia_ = collect(points, centres, weights)
         self.statistics_ = self.statistics_ + more
         self.n_iter_ += 1
-        new = means(self.statistics_)
-        known = ~np.isnan(new)
-        before = self._centres + self._origin
-        self._keep_centres(np.where(known, new, before) - self._origin, self._known_columns | known.any(axis=0))
+        self._move_to_means()
         return self
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the cluster of each row: the number of its nearest centre."""
-        points, centres = self._points(self._asked(X))
-        labels, _ = native.kmeans_nearest(points.cells, None, points.origin, points.holes, centres)
-        return labels
+    def _best(self, points: Points, k: int, weights: Array | None) -> tuple[Clustering, list[Start]]:
+        """Begin several times, and return where the best ended, and what came of each."""
+        generator = np.random.default_rng(self.random_state)
+        times = self.n_starts if isinstance(self.start, str) else 1
+        if self.batch_size is not None:
+            found = self._by_batches(points, k, weights, times, generator)
+            return found, [Start(found.inertia, found.iterations, found.converged)]
+        every = restarts(points, k, self.start, times, generator, weights, self.max_iterations, float(self.tolerance))
+        best: Clustering | None = None
+        starts = []
+        for one in every:
+            starts.append(Start(one.inertia, one.iterations, one.converged))
+            if one.beats(best):
+                best = one
+        assert best is not None
+        return best, starts
 
-    def transform(self, X: Any) -> Array:
-        """Return the distance of each row from each centre, rows × clusters."""
-        table = self._asked(X)
-        points, centres = self._points(table)
-        squares = native.kmeans_distances(points.cells, points.origin, points.holes, centres)
-        if points.holes:
-            present = np.count_nonzero(~np.isnan(points.cells), axis=1)[:, None]
-            squares *= np.count_nonzero(self._known_columns) / np.maximum(present, 1)
-        return np.asarray(np.sqrt(squares))
+    def _by_batches(
+        self, points: Points, k: int, weights: Array | None, times: int, generator: np.random.Generator
+    ) -> Clustering:
+        def begin(some: Points, counts: Array) -> Array:
+            if not isinstance(self.start, str):
+                return given_centres(some, self.start)
+            return drawn_centres(some, k, self.start, Order.of(some), generator, counts)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the inertia of rows: the squared distances from their nearest centres, added up."""
-        table = self._asked(X)
-        points, centres = self._points(table)
-        weights = read_weights(sample_weight, table.rows)
-        return -native.kmeans_nearest(points.cells, weights, points.origin, points.holes, centres)[1]
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
-        """Find the clusters of rows, and return that of each."""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Find the clusters of rows, and return the distance of each row from each centre."""
-        return self.fit(X, sample_weight=sample_weight).transform(X)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_centres")
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type="clusterer",
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(),
-            input_tags=InputTags(allow_nan=True, sparse=True),
-        )
-
-    def _asked(self, X: Any) -> Table:
-        if not self.__sklearn_is_fitted__():
-            raise not_fitted(type(self).__name__)
-        return self._read_next(X)
-
-    @property
-    def _known_columns(self) -> NDArray[np.bool_]:
-        return np.asarray(~np.isnan(self.cluster_centers_).all(axis=0))
-
-    def _keep_centres(self, centres: Array, known: NDArray[np.bool_]) -> None:
-        self._centres = np.ascontiguousarray(centres)
-        self.cluster_centers_ = np.where(known, self._centres + self._origin, np.nan)
-
-    def _points(self, table: Table) -> tuple[Points, Array]:
-        """Return rows about the origin of the model, and its centres."""
-        cells = readable(table)
-        known = self._known_columns
-        if isinstance(table.cells, SparseRows):  # about 0, where most cells are
-            origin = np.zeros(len(known))
-            return Points(cells, origin, False, table.rows, 0.0, known), self._centres + self._origin
-        if not known.all():  # of such a column nothing is known
-            cells = np.where(known, cells, np.nan)
-        with readable_errors(table, "finite numbers"):
-            holes = native.kmeans_holes(cells)
-        return Points(cells, self._origin, holes, table.rows, 0.0, known), self._centres
+        assert self.batch_size is not None
+        settings = Settings(int(self.batch_size), int(self.max_iterations), float(self.tolerance))
+        return follow(points, k, begin, times, generator, weights, settings).clustering(points, weights)
 
     def _check(self, table: Table) -> int:
         """Check the parameters, and return the number of clusters."""
         k = self.n_clusters
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"expected a whole number of clusters from 1 on, got n_clusters={k!r}")
-        for name in ("n_starts", "max_iterations"):
+        for name in ("n_starts", "max_iterations", "batch_size"):
             value = getattr(self, name)
+            if name == "batch_size" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"expected a whole number from 1 on, got {name}={value!r}")
         if not 0 <= self.tolerance < np.inf:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from likely.families import subtract_logs
 from likely.joint import Joint, LogOdds, Part
+from likely.learn import collect
 from likely.select import Selection
-from likely.statistics import Array, JointStatistics, Labels
+from likely.statistics import Array, Assignment, JointStatistics, Labels
 from likely.table import Columns, Table
 
 ALIKE = "alike"
@@ -68,11 +69,20 @@ class Knowledge:
         if not self.calibrated or not self.statistics.weights.sums["weight"].any():
             return self.joint  # which says that nothing was learned
         if self.selection is None:
-            return Modest(self.joint, float(self.statistics.weights.sums["weight"].sum()))
+            guessed = sum(part.family.guessed for part in self.parts)
+            return Modest(self.joint, max(float(self.statistics.weights.sums["weight"].sum()) - guessed, 0.0))
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
             return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.shares))
+
+    def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
+        """Collect the statistics of more rows."""
+        given = None
+        if any(part.family.shares_rows for part in self.parts):
+            members = () if self.selection is None else self.selection.densities
+            given = (*self.joint.densities, *members)
+        return collect(table, assignment, self.parts, given)
 
     def _of(self, *, encoded: bool) -> JointStatistics:
         blocks = zip(self.parts, self.statistics.blocks, strict=True)
@@ -82,6 +92,15 @@ class Knowledge:
     def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
         """Return the knowledge of other statistics."""
         return Knowledge(self.parts, statistics, self.columns, self.priors, self._selection)
+
+    def tempered(self, temperature: float) -> "Knowledge":
+        """Return the knowledge of a calibrated comparison whose log posteriors are multiplied with a number."""
+        selection = self._selection
+        if selection is not None:
+            selection = replace(selection, calibration=selection.calibration.tempered(temperature))
+            return Knowledge(self.parts, self.statistics, self.columns, self.priors, selection)
+        parts = tuple(part._replace(family=part.family.tempered(temperature)) for part in self.parts)
+        return Knowledge(parts, self.statistics, self.columns, self.priors)
 
     def with_selection(self, selection: Selection) -> "Knowledge":
         """Return the knowledge with the members of a selection, which has the statistics of the same rows."""

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
+from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, read_target
 from likely.statistics import Array, Assignment, Labels, distinct, union
-from likely.table import Table, read_assignment, read_labels, read_weights
+from likely.table import Table
 from likely.telling import tell
 
 
@@ -38,10 +39,15 @@ def is_typed(data: Any) -> bool:
 
 
 class Labelled(NamedTuple):
-    """Some rows and the classes that they belong to."""
+    """Some rows and the classes that they belong to; −1 where that is not known."""
 
     table: Table
     assignment: Assignment
+
+    def known(self) -> "Labelled":
+        """Return the rows that have a label."""
+        known = self.assignment.codes >= 0
+        return self if known.all() else Labelled(self.table.taken(known), self.assignment.taken(known))
 
 
 def together(rows: Rows) -> Any:
@@ -52,14 +58,17 @@ def together(rows: Rows) -> Any:
     return pa.Table.from_batches(batches, batches[0].schema if batches else rows.schema).combine_chunks()
 
 
-def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True) -> Iterator[Labelled]:
-    """Return the rows that have a label, batch by batch. All must be taken: at the end it is checked how many came.
+def every_row(
+    schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True, partly: bool = True
+) -> Iterator[Labelled]:
+    """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
 
-    ``y`` is a label for each row, or the name of the column that holds it. ``note``: whether to warn of holes in it.
+    ``y`` is a label for each row, or the name of the column that holds it; without ``partly``, none of a list of labels
+    may be missing. ``note``: whether to warn of columns that are not there.
     """
-    given = None if isinstance(y, str) else _labels(y, sample_weight)
+    given = None if isinstance(y, str) else _labels(y, sample_weight, partly=partly)
     weights = _weights(sample_weight) if given is None else None
-    first = dropped = 0
+    first = 0
     for batch in rows.batches():
         part = slice(first, first + batch.num_rows)
         table = schema.table(batch, numbers=range(first, first + batch.num_rows), note=note and first == 0)
@@ -71,51 +80,76 @@ def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bo
         if weights is not None:
             _check_length("weight", len(weights), first, last=False)
         labels = read_target(batch, y)
-        kept = _there(labels)
-        dropped += len(labels) - int(kept.sum())
-        if kept.any():
-            classes, codes = read_labels(_tidy(labels[kept]), int(kept.sum()))
-            own = None if weights is None else weights[part][kept]
-            yield Labelled(table if kept.all() else table.taken(kept), Assignment(classes, codes, own))
+        known = _there(labels)
+        codes = np.full(len(labels), -1, dtype=np.int32)
+        classes, codes[known] = read_labels(_tidy(labels[known]), int(known.sum())) if known.any() else (labels[:0], -1)
+        yield Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
     if given is not None:
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
-    if note and 0 < dropped < first:
-        tell(f"{dropped:,} rows without a label in {y!r} are left out")
 
 
-def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any) -> Labelled:
-    """Return all rows that have a label at once."""
-    return _stacked(list(labelled(schema, rows, y, sample_weight)))
+def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True) -> Iterator[Labelled]:
+    """Return the rows that have a label, batch by batch; ``note``: whether to warn of others."""
+    dropped = total = 0
+    for part in every_row(schema, rows, y, sample_weight, note=note, partly=False):
+        known = part.known()
+        total += part.table.rows
+        dropped += part.table.rows - known.table.rows
+        if known.table.rows:
+            yield known
+    if note and dropped < total:
+        tell_of_unlabelled(dropped, y)
+
+
+def tell_of_unlabelled(count: int, y: Any = None) -> None:
+    """Warn that so many rows are not learned from; ``y`` may be the name of the column of labels."""
+    if count:
+        tell(f"{count:,} rows without a label{f' in {y!r}' if isinstance(y, str) else ''} are left out")
+
+
+def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, partly: bool = False) -> Labelled:
+    """Return all rows at once, or without ``partly`` all that have a label."""
+    read = every_row if partly else labelled
+    return _stacked(list(read(schema, rows, y, sample_weight)))
 
 
 class Sampled(NamedTuple):
-    """Rows to choose by, and whether they are all that there are."""
+    """Rows to choose by, whether they are all that have a label, and how many rows have one, and have none."""
 
     rows: Labelled
     whole: bool
+    labelled: int
+    unlabelled: int
 
 
-def sampled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: Any) -> Sampled:
+def sampled(
+    schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: Any, *, partly: bool = False
+) -> Sampled:
     """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them."""
     held: list[Labelled] = []
-    count, whole = 0, True
-    for part in labelled(schema, rows, y, sample_weight):
+    count = with_label = total = 0
+    whole = True
+    for part in every_row(schema, rows, y, sample_weight, partly=partly):
+        total += part.table.rows
+        part = part.known()
+        if not part.table.rows:
+            continue
         held.append(part)
+        with_label += part.table.rows
         count += part.table.rows
         if count > 2 * most:
             held = [Labelled(*drawn_rows(*_stacked(held), most, seed))]
             count, whole = held[0].table.rows, False
     found = _stacked(held)
-    if whole and count <= most:
-        return Sampled(found, True)
-    return Sampled(Labelled(*drawn_rows(*found, most, seed)), False)
+    whole = whole and count <= most
+    return Sampled(found if whole else Labelled(*drawn_rows(*found, most, seed)), whole, with_label, total - with_label)
 
 
 def _stacked(parts: list[Labelled]) -> Labelled:
     """Return rows as one table, in which every category and every class has one number."""
-    if sum(part.table.rows for part in parts) == 0:
+    if not any(len(part.assignment.classes) for part in parts if part.table.rows):
         raise ValueError("expected rows with a label, got none")
     if len(parts) == 1:
         return parts[0]
@@ -128,8 +162,10 @@ def _stacked(parts: list[Labelled]) -> Labelled:
     for j, all_names in names.items():
         places = [np.searchsorted(all_names, table.categories.get(j, all_names[:0])) for table in tables]
         cells[:, j] = np.concatenate([_renumbered(t.cells[:, j], n) for t, n in zip(tables, places, strict=True)])
-    classes = reduce(union, [assignment.classes for assignment in assignments])
-    codes = np.concatenate([np.searchsorted(classes, a.classes).astype(np.int32)[a.codes] for a in assignments])
+    classes = reduce(union, [assignment.classes for assignment in assignments if len(assignment.classes)])
+    # The place after the last is that of −1.
+    moved = (np.append(np.searchsorted(classes, a.classes) if len(a.classes) else (), -1) for a in assignments)
+    codes = np.concatenate([p.astype(np.int32)[a.codes] for p, a in zip(moved, assignments, strict=True)])
     weights = None
     if any(a.weights is not None for a in assignments):
         weights = np.concatenate([np.ones(len(a.codes)) if a.weights is None else a.weights for a in assignments])
@@ -153,13 +189,13 @@ def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:
     return np.append(numbers.astype(np.float64), np.nan)[places]
 
 
-def _labels(y: Any, sample_weight: Any) -> Assignment:
+def _labels(y: Any, sample_weight: Any, *, partly: bool) -> Assignment:
     """Read a label for each row."""
     if y is None or not hasattr(y, "__len__"):
         raise ValueError(f"expected a label for each row, or the name of a column, got y={y!r}")
     if len(y) == 0:
         raise ValueError("expected rows with a label, got none")
-    return read_assignment(y, sample_weight, len(y))
+    return read_assignment(y, sample_weight, len(y), partly=partly)
 
 
 def _weights(sample_weight: Any) -> Array | None:

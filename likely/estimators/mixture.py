@@ -14,10 +14,11 @@ from likely.estimators.watching import Watching
 from likely.families import Gaussian
 from likely.first_groups import STARTS
 from likely.hidden import Climb, Hidden, without_empty
+from likely.labels import read_weights
 from likely.mixtures import Aim, Search, Start, climbed, learned
 from likely.schema import Schema
 from likely.statistics import Array, Assignment
-from likely.table import Table, read_weights
+from likely.table import Table
 from likely.telling import tell
 
 

@@ -34,6 +34,10 @@ class NaiveBayes(ByColumn, TableClassifier):
     together
         columns of categories of a table that are not taken as independent: a list of names, or several lists. All
         combinations of their categories have a share of their own
+    unlabelled
+        how much a row without a label (None or NaN in y) counts beside one with: it is shared among the classes as the
+        model expects. 0 leaves such rows out; "auto": 1 if there are as many of them as of others, and labels that are
+        held back are expected clearly better with them; None: each row must have a label
 
     Attributes
     ----------
@@ -45,6 +49,8 @@ class NaiveBayes(ByColumn, TableClassifier):
         p(y)
     joint_
         the joint distribution, with the density of every block of columns
+    unlabelled_
+        how much each row without a label counted
     n_features_in_, feature_names_in_
         the number of columns, and their names if they have any
 
@@ -68,6 +74,7 @@ class NaiveBayes(ByColumn, TableClassifier):
         unbiased: bool = False,
         missing: Any = (),
         together: Any = (),
+        unlabelled: Any = "auto",
     ):
         self.columns = columns
         self.priors = priors
@@ -76,6 +83,7 @@ class NaiveBayes(ByColumn, TableClassifier):
         self.unbiased = unbiased
         self.missing = missing
         self.together = together
+        self.unlabelled = unlabelled
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         return kind(pseudo_rows=self.pseudo_rows, unbiased=self.unbiased)

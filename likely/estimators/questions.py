@@ -12,9 +12,10 @@ from likely.estimators.knowledge import Calibrated, Knowledge, Modest, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
+from likely.labels import is_missing
 from likely.schema import check_name
 from likely.statistics import Array, Labels
-from likely.table import Block, Table, is_missing
+from likely.table import Block, Table
 
 Asked = TypeVar("Asked", bound=Callable[..., NDArray[Any]])
 

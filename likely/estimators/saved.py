@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.checks import check_block, check_classes, check_weights
+from likely.estimators.entries import MOST_COLUMNS, described_columns, entry, float_array, read_columns
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.values import packed, unpacked
 from likely.families import FAMILIES, Family, Gaussian, Named, Together, on_one_line
 from likely.files import Arrays, Contents
 from likely.joint import Part
+from likely.mixed import Mixed
+from likely.mixed_density import MixedStatistics
 from likely.statistics import Assignment, JointStatistics, Labels, Statistics
-from likely.table import Block, Columns, Table
+from likely.table import Block, Table
 
 
 class Kind(NamedTuple):
@@ -27,7 +30,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
+    "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words", Mixed.name), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "Mixture": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),
@@ -42,9 +45,6 @@ KINDS = {
 """The estimators that a file can hold, by the names that it gives them."""
 
 OF_TEXT = ("bag of words", "discounted words")
-
-# A row of so many takes half a GB, also if a file holds nothing of most of them.
-_MOST_COLUMNS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,10 @@ class Saved:
         """Return the header and arrays of a file; what does not fit in one raises ValueError."""
         known, statistics = self.knowledge, self.knowledge.statistics
         arrays: Arrays = {"weight": statistics.weights.sums["weight"]}
-        width, names = known.columns
         header = {
             "kind": self.kind,
             "parameters": {n: packed(value, f"parameters.{n}", arrays) for n, value in self.parameters.items()},
-            "columns": {"width": width, "names": None if names is None else list(names)},
+            "columns": described_columns(known.columns),
             "classes": packed(statistics.classes, "classes", arrays),
             "priors": packed(known.priors, "priors", arrays),
             "blocks": [
@@ -83,17 +82,17 @@ class Saved:
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Saved":
         """Return what a file holds, or raise if it does not agree with itself."""
-        kind = _get(header, "kind", str)
+        kind = entry(header, "kind", str)
         if kind not in KINDS:
             raise ValueError(f"expected an estimator among {list(KINDS)}, got {kind!r}")
-        columns = _columns(_get(header, "columns", dict))
+        columns = read_columns(entry(header, "columns", dict))
         classes = check_classes(unpacked(header.get("classes"), arrays))
-        described = _get(header, "blocks", list)
+        described = entry(header, "blocks", list)
         wide = [_member_width(each) for each in described]
         every = [_part(each, columns.width, arrays) for each in described]
         parts = tuple(part for part, width in zip(every, wide, strict=True) if width is None)
         _check_parts(kind, parts)
-        weights = Statistics({"weight": _float_array("weight", arrays)}, {"weight": ("class",)}, {"class": classes})
+        weights = Statistics({"weight": float_array("weight", arrays)}, {"weight": ("class",)}, {"class": classes})
         check_weights(weights)
         blocks = [
             _block(part, classes, width or columns.width, f"block {i}", each, arrays)
@@ -102,39 +101,18 @@ class Saved:
         own = tuple(block for block, width in zip(blocks, wide, strict=True) if width is None)
         return cls(
             kind,
-            {n: unpacked(value, arrays) for n, value in _get(header, "parameters", dict).items()},
+            {n: unpacked(value, arrays) for n, value in entry(header, "parameters", dict).items()},
             Knowledge(parts, JointStatistics(weights, own), columns, unpacked(header.get("priors"), arrays)),
-            {n: unpacked(value, arrays) for n, value in _get(header, "more", dict).items()},
+            {n: unpacked(value, arrays) for n, value in entry(header, "more", dict).items()},
             tuple((p.family, b, width) for p, b, width in zip(every, blocks, wide, strict=True) if width is not None),
         )
-
-
-_JSON = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
-
-
-def _get(header: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
-    value = header.get(name)
-    if type(value) is not kind:
-        raise ValueError(f"expected {_JSON[kind]} as {name!r}, got {on_one_line(value)}")
-    return value
-
-
-def _columns(described: Mapping[str, Any]) -> Columns:
-    width, names = _get(described, "width", int), described.get("names")
-    if not 0 < width <= _MOST_COLUMNS:
-        raise ValueError(f"expected 1 to {_MOST_COLUMNS:,} columns, got {width}")
-    if names is None:
-        return Columns(width)
-    if not isinstance(names, list) or len(names) != width or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"expected names of {width} columns, got {on_one_line(names)}")
-    return Columns(width, tuple(names))
 
 
 def _member_width(described: Any) -> int | None:
     """Return how many columns a part with an encoding has; None if it has no encoding."""
     width = described.get("width") if isinstance(described, dict) else None
-    if width is not None and (type(width) is not int or not 0 < width <= _MOST_COLUMNS):
-        raise ValueError(f"expected 1 to {_MOST_COLUMNS:,} encoded columns, got {on_one_line(width)}")
+    if width is not None and (type(width) is not int or not 0 < width <= MOST_COLUMNS):
+        raise ValueError(f"expected 1 to {MOST_COLUMNS:,} encoded columns, got {on_one_line(width)}")
     return width
 
 
@@ -155,6 +133,10 @@ def _part(described: Any, width: int, arrays: Mapping[str, NDArray[Any]]) -> Par
 def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
     """Raise unless the estimator could have these families in these blocks."""
     families, full, several = KINDS[kind]
+    if len(parts) == 1 and isinstance(parts[0].family, Mixed) and Mixed.name in families:
+        if parts[0].columns != parts[0].family.columns:
+            raise ValueError("expected a mixture of the columns of its blocks, got others")
+        parts, families = parts[0].family.blocks, tuple(name for name in families if name != Mixed.name)
     for family, *_ in parts:
         matrix = isinstance(family, Gaussian) and family.covariance == "full"
         if packed(family, "family", {})["is"] not in families or full not in (None, matrix):
@@ -167,10 +149,13 @@ def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
 
 
 def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays) -> dict[str, Any]:
+    mixed = {}
     if part.family.name in OF_TEXT:
         from likely.estimators.saved_words import packed_words
 
         packed_words(statistics, name, arrays)
+    elif isinstance(part.family, Mixed):
+        mixed["components"] = _packed_components(part.family, statistics, name, arrays)
     for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
         arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
     if statistics.origin is not None:
@@ -190,7 +175,18 @@ def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays)
         "lost": statistics.lost is not None,
         **({} if names is None else {"names": names}),
         **({} if part.encoding is None else {"width": part.encoding.width}),
+        **mixed,
     }
+
+
+def _packed_components(family: Mixed, statistics: Any, name: str, arrays: Arrays) -> list[list[dict[str, Any]]]:
+    """Describe the blocks of every component, whose weights and sums are put among the arrays."""
+    found = []
+    for m, each in enumerate(statistics.components):
+        arrays[f"{name}.{m}.weight"] = each.weights.sums["weight"]
+        blocks = zip(family.blocks, each.blocks, strict=True)
+        found.append([_packed_block(p, b, f"{name}.{m}.{i}", arrays) for i, (p, b) in enumerate(blocks)])
+    return found
 
 
 def _block(
@@ -206,6 +202,8 @@ def _block(
         from likely.estimators.saved_words import read_words
 
         return read_words(classes, name, arrays)
+    if isinstance(part.family, Mixed):
+        return _components(part.family, classes, width, name, entry(described, "components", list), arrays)
     none = part.family.collect(
         Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32))
     )
@@ -217,25 +215,54 @@ def _block(
     if "category" in none.labels:
         columns = arrays.get(f"{name}.category.column")
         named = isinstance(part.family, Named)
-        values = _names(_get(described, "names", list)) if named else arrays.get(f"{name}.category.value")
+        values = _names(entry(described, "names", list)) if named else arrays.get(f"{name}.category.value")
         labels["category"] = _categories(columns, values, none.labels["category"].dtype)
-    lost = _get(described, "lost", bool)
+    lost = entry(described, "lost", bool)
     statistics = Statistics(
-        {n: _float_array(f"{name}.sum.{n}", arrays) for n in none.sums},
+        {n: float_array(f"{name}.sum.{n}", arrays) for n in none.sums},
         none.axes,
         labels,
-        None if none.origin is None else _float_array(f"{name}.origin", arrays),
-        {n: _float_array(f"{name}.lost.{n}", arrays) for n in none.sums} if lost else None,
+        None if none.origin is None else float_array(f"{name}.origin", arrays),
+        {n: float_array(f"{name}.lost.{n}", arrays) for n in none.sums} if lost else None,
     )
     check_block(statistics, part.family, width if part.columns is None else len(part.columns))
     return statistics
 
 
-def _float_array(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    array = arrays.get(name)
-    if array is None or array.dtype != np.float64:
-        raise ValueError(f"expected the array {name!r} of float64, got {'none' if array is None else array.dtype}")
-    return array
+def _components(
+    family: Mixed,
+    classes: Labels,
+    width: int,
+    name: str,
+    described: list[Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> MixedStatistics:
+    """Return the statistics of every component of classes that are mixtures."""
+    sizes = {len(each) for each in described if isinstance(each, list)}
+    if len(described) != family.components or sizes != {len(family.parts)}:
+        raise ValueError(f"expected {family.components} components of {len(family.parts)} blocks, got others")
+    _check_columns(family, width)
+    found = []
+    for m, blocks in enumerate(described):
+        weights = float_array(f"{name}.{m}.weight", arrays)
+        own = Statistics({"weight": weights}, {"weight": ("class",)}, {"class": classes})
+        check_weights(own)
+        read = (
+            _block(part, classes, width, f"{name}.{m}.{i}", each if isinstance(each, dict) else {}, arrays)
+            for i, (part, each) in enumerate(zip(family.blocks, blocks, strict=True))
+        )
+        found.append(JointStatistics(own, tuple(read)))
+    return MixedStatistics.of(tuple(found))
+
+
+def _check_columns(family: Mixed, width: int) -> None:
+    """Raise unless the columns of a mixture's blocks are among those of the table, each once."""
+    inner = [part.family for part in family.blocks]
+    numbers = [j for part in family.blocks for j in part.columns or ()]
+    known = all(type(j) is int and 0 <= j < width for j in numbers) and len(set(numbers)) == len(numbers)
+    whole = any(part.columns is None for part in family.blocks)
+    if any(isinstance(each, Mixed) for each in inner) or not known or (whole and len(inner) > 1):
+        raise ValueError("expected every column in one block of a mixture, got others")
 
 
 def _names(names: list[Any]) -> NDArray[Any]:

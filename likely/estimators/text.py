@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely.discounting import Refine, TextSample, collect_discounted, settled_by
 from likely.estimators.evaluation import Evaluation
@@ -13,9 +14,10 @@ from likely.families import on_one_line
 from likely.families.bag import Bag
 from likely.families.counting import Counting
 from likely.joint import Part
+from likely.labels import read_assignment
 from likely.learn import collect
 from likely.statistics import Assignment, JointStatistics, class_weights
-from likely.table import Table, read_assignment
+from likely.table import Table
 from likely.text import Analyzer, Kept, TextBatch, WordStatistics, batches, is_stream, listed
 from likely.text.tokens import folded
 
@@ -70,6 +72,8 @@ class TextClassifier(TextAnswers):
         of the N texts learned have it
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+    unlabelled
+        as of ``NaiveBayes``, for texts without a label
     random_state
         the seed by which texts are drawn and dealt into folds
 
@@ -109,6 +113,7 @@ class TextClassifier(TextAnswers):
         normalize: bool = False,
         idf: bool = False,
         priors: Any = None,
+        unlabelled: Any = "auto",
         random_state: int = 0,
     ):
         self.ngrams = ngrams
@@ -128,6 +133,7 @@ class TextClassifier(TextAnswers):
         self.normalize = normalize
         self.idf = idf
         self.priors = priors
+        self.unlabelled = unlabelled
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -241,12 +247,12 @@ class TextClassifier(TextAnswers):
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         return (Part(self._bag(), None),)
 
-    def _begun(self, table: Table, assignment: Assignment) -> Knowledge:
+    def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
         refine = self._refine()
         if not self.calibrate:
-            return super()._begun(table, assignment)
+            return super()._begun(table, assignment, guessed)
         texts, seed = table.strings[0], self.random_state
-        family, words = collect_discounted(self._bag(), texts, assignment, seed=seed, refine=refine)
+        family, words = collect_discounted(self._bag(), texts, assignment, seed=seed, refine=refine, guessed=guessed)
         statistics = JointStatistics(class_weights(assignment), (words,))
         return Knowledge((Part(family, None),), statistics, table.columns, self._given_priors())
 

@@ -9,9 +9,9 @@ import numpy as np
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled
+from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, tell_of_unlabelled
+from likely.estimators.partly import check_unlabelled
 from likely.estimators.tables import TableQuestions
-from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema, read_target
 from likely.select import SAMPLE
@@ -81,7 +81,7 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             return super().forget(X, y, sample_weight)
         knowledge = self._known()
         batches = labelled(self.schema_, self._opened(X), y, sample_weight)
-        gone = [collect(table, assignment, knowledge.parts) for table, assignment in batches]
+        gone = [knowledge.collect(table, assignment) for table, assignment in batches]
         if gone:
             self._without(reduce(operator.add, gone))
         return self
@@ -119,29 +119,36 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
     def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Read all rows of a table at once."""
         rows = self._opened(X)
-        return labelled_whole(self._inferred(rows, y), rows, y, sample_weight)
+        partly = check_unlabelled(self.unlabelled) is not None
+        return labelled_whole(self._inferred(rows, y), rows, y, sample_weight, partly=partly)
 
     def _collected(
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None, *, note: bool = True
     ) -> tuple[Knowledge, Table]:
         """Collect the statistics of all rows, batch by batch. Returns the knowledge and the last batch.
 
-        Rows from all over the table decide what every column follows: the first ones may be unlike the others.
+        Rows from all over the table decide what every column follows: the first ones may be unlike the others. To learn
+        from rows without a label, all are held.
         """
         if known is None:
-            sample, whole = sampled(schema, rows, y, sample_weight, SAMPLE, getattr(self, "random_state", 0))
-            if whole:
-                return self._begun(*sample), sample.table
-            known, note = self._begun_by(sample), False
+            seed, partly = getattr(self, "random_state", 0), check_unlabelled(self.unlabelled) is not None
+            sample = sampled(schema, rows, y, sample_weight, SAMPLE, seed, partly=partly)
+            if self._learns_unlabelled(sample.labelled, sample.unlabelled):
+                every = labelled_whole(schema, rows, y, sample_weight, partly=True)
+                return self._begun_partly(*every), every.table
+            tell_of_unlabelled(sample.unlabelled, y)
+            if sample.whole:
+                return self._begun(*sample.rows), sample.rows.table
+            known, note = self._begun(*sample.rows), False
+            nothing = Assignment(
+                sample.rows.assignment.classes, np.full(sample.rows.table.rows, -1, dtype=np.int32)
+            )  # what was chosen stays, and all rows are still to be learned
+            statistics = known.collect(sample.rows.table, nothing)
+        else:
+            statistics = known.statistics
         table = None
         for table, assignment in labelled(schema, rows, y, sample_weight, note=note):
-            known = known.with_statistics(known.statistics + collect(table, assignment, known.parts))
+            statistics = statistics + known.collect(table, assignment)
         if table is None:
             raise ValueError("expected rows with a label, got none")
-        return known, table
-
-    def _begun_by(self, sample: Labelled) -> Knowledge:
-        """Return knowledge of nothing that was chosen on a sample: all rows are still to be learned."""
-        knowledge = self._begun(*sample)
-        nothing = Assignment(sample.assignment.classes, np.full(sample.table.rows, -1, dtype=np.int32))
-        return knowledge.with_statistics(collect(sample.table, nothing, knowledge.parts))
+        return known.with_statistics(statistics), table

@@ -17,6 +17,7 @@ from likely.families.gaussian import FlatDirections
 from likely.families.leave_one_out import LeaveOneOut
 from likely.families.regularised import Regularised
 from likely.files import STORED, Arrays
+from likely.mixed import Mixed
 
 # What needs Arrow is imported when it is met: by name, its home.
 _OF_TEXT = {
@@ -37,6 +38,7 @@ RECORDS: dict[str, type[Any]] = {
     "regularised": Regularised,
     "gaussian prior": GaussianPrior,
     "flat directions": FlatDirections,
+    "mixture": Mixed,
 }
 """What is kept by its fields, under these names."""
 

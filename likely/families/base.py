@@ -122,6 +122,10 @@ class Family(ABC):
     expects: str
     calibrated = False
     """Whether scores were fitted on rows that were held out, so that they give probabilities to be trusted."""
+    shares_rows = False
+    """Whether a density must be given to collect more rows, as it says which part of a class they belong to."""
+    guessed = 0.0
+    """The weight of the rows whose classes were guessed: they do not make surer."""
 
     def collect(self, block: Block, assignment: Assignment | Shared, given: Density | None = None) -> Statistics:
         """Collect the sufficient statistics of a block of columns.
@@ -152,6 +156,10 @@ class Family(ABC):
         """Return how many numbers the data have chosen; by default a share of each value of each column but one."""
         found = (density.discrete(j) for j in range(density.means.shape[1]))
         return sum(density.classes * (len(values) - 1) for values, _ in filter(None, found))
+
+    def tempered(self, temperature: float) -> "Family":
+        """Return the family whose scores are multiplied with a number, if they are calibrated; others stay."""
+        return self
 
     @abstractmethod
     def solve(self, statistics: Statistics) -> Density:

@@ -18,7 +18,8 @@ def family_of_integers(block: Block, assignment: Assignment) -> str:
     Each gets the parameters of greatest likelihood in every class, and pays ½ log n for each of them (BIC). A
     Gaussian's density stands for the probability of a step between neighbouring numbers.
 
-    >>> from likely.table import read_assignment, read_table
+    >>> from likely.labels import read_assignment
+    >>> from likely.table import read_table
     >>> dice = np.repeat(np.arange(1, 7), 20)[:, None]
     >>> family_of_integers(Block(read_table(dice), None), read_assignment(np.arange(120) % 2, None, 120))
     'categorical'

@@ -1,6 +1,6 @@
 """Texts by the evidence of their words, each group of words discounted by an exponent of its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -37,6 +37,8 @@ class Discounted(Bag):
         of single words, and of longer units: where groups are cut by how much words tell of the class
     refinement
         what single words say beside that, of the classes of the labels
+    guessed
+        the weight of texts whose classes were guessed
     """
 
     exponents: Any = field(default_factory=lambda: np.ones(12))
@@ -47,6 +49,7 @@ class Discounted(Bag):
     labels: Any = field(default_factory=lambda: np.zeros(0))
     edges: Any = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
     refinement: Refinement | None = None
+    guessed: float = 0.0
 
     name = "discounted words"
     calibrated = True
@@ -56,7 +59,8 @@ class Discounted(Bag):
         super().__post_init__()
         edges: Any = self.edges if isinstance(self.edges, tuple) and len(self.edges) == 2 else (None, None)
         arrays = (self.exponents, self.bias, *edges)
-        numbers = all(_is_numbers(array) for array in arrays) and all(map(np.isfinite, (self.power, self.prior)))
+        single = (self.power, self.prior, self.guessed)
+        numbers = all(_is_numbers(array) for array in arrays) and all(map(np.isfinite, single))
         if not numbers or not 0 < self.usual < np.inf or len(edges[0]) != len(edges[1]):
             raise ValueError("expected exponents, biases and edges as finite numbers, got others")
         groups = 2 * (1 + 2 * (len(edges[0]) + 1))
@@ -97,6 +101,19 @@ class Discounted(Bag):
             ("log", self.power, self.usual, 0.0),
             np.zeros(len(constant)),
             refinement=None if self.refinement is None else self.refinement.table(kept.words.terms, places),
+        )
+
+    def tempered(self, temperature: float) -> "Discounted":
+        """Return the family whose scores, of words and classes, are multiplied with a number."""
+        refinement = self.refinement
+        if refinement is not None:
+            refinement = replace(refinement, scores=refinement.scores * np.float32(temperature))
+        return replace(
+            self,
+            exponents=self.exponents * temperature,
+            prior=self.prior * temperature,
+            bias=self.bias * temperature,
+            refinement=refinement,
         )
 
     def _places(self, classes: Labels) -> NDArray[np.int64]:

@@ -189,19 +189,21 @@ class Gaussian(Family):
         )
 
     def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        full = self.covariance == "full"
-        origin = np.nan_to_num(given.mean)  # type: ignore[attr-defined]
-        about = (np.ascontiguousarray(shared.shares), shared.weights, np.ascontiguousarray(origin))
+        origin = np.ascontiguousarray(np.nan_to_num(given.mean))  # type: ignore[attr-defined]
+        about = (np.ascontiguousarray(shared.shares), shared.weights, origin)
+        if self.covariance != "full":
+            sums = native.collect_shared_moments(block.dense(), block.columns, self.domain, *about)
+            named = dict(zip(("weight", "sum", "square"), sums, strict=True))
+            return Statistics(named, dict.fromkeys(named, ("class", "column")), {"class": shared.classes}, origin)
+        # One covariance of all classes needs no products of each.
+        tied = self.tied == 1 and self.pooling is None
         try:
-            sums = native.collect_shared(block.dense(), block.columns, self.domain, *about, full)
+            sums = native.collect_shared_scatter(block.dense(), block.columns, *about, tied)
         except native.BadCellError as error:
-            if not (full and np.isnan(error.args[2])):
+            if not np.isnan(error.args[2]):
                 raise
             return collect_expected(block, shared, given)
-        if full:
-            return full_statistics(shared.classes, sums, origin)
-        named = dict(zip(("weight", "sum", "square"), sums, strict=True))
-        return Statistics(named, dict.fromkeys(named, ("class", "column")), {"class": shared.classes}, origin)
+        return full_statistics(shared.classes, sums, origin)
 
     def free_parameters(self, density: Density) -> int:
         """Return the number of means, and of variances and covariances in as many matrices as there are."""

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from likely.labels import text_array
 from likely.reading.arrays import emptied, is_text, plain, text_of
 from likely.schema.dates import date_part
 from likely.statistics import Labels
-from likely.table import text_array
 
 if TYPE_CHECKING:
     from likely.schema import Column, Schema

@@ -13,7 +13,9 @@ except ModuleNotFoundError as error:
 
 from likely.sklearn.categorical import CategoricalNB
 from likely.sklearn.discrete import BernoulliNB, ComplementNB, MultinomialNB
+from likely.sklearn.kmeans import KMeans
 from likely.sklearn.linear import LinearDiscriminantAnalysis
+from likely.sklearn.minibatch_kmeans import MiniBatchKMeans
 from likely.sklearn.mixture import GaussianMixture
 from likely.sklearn.naive_bayes import GaussianNB
 from likely.sklearn.quadratic import QuadraticDiscriminantAnalysis
@@ -27,7 +29,9 @@ __all__ = [
     "GaussianMixture",
     "GaussianNB",
     "HashingVectorizer",
+    "KMeans",
     "LinearDiscriminantAnalysis",
+    "MiniBatchKMeans",
     "MultinomialNB",
     "QuadraticDiscriminantAnalysis",
     "TfidfTransformer",

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.families import on_one_line
+from likely.labels import is_missing
 from likely.statistics import Array, JointStatistics, Statistics
-from likely.table import Columns, Table, column_names, is_missing, read_table
+from likely.table import Columns, Table, column_names, read_table
 
 Categories = Mapping[int, tuple[str, ...]]
 """Of each column of text its categories, sorted. The cells of all other columns are numbers."""

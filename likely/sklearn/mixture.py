@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,6 +20,7 @@ from likely.hidden import Hidden
 from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
+from likely.sklearn.kmeans import KMeans
 from likely.statistics import Array, Assignment, JointStatistics, Shared
 from likely.table import Table
 from likely.telling import tell

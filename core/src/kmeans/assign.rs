@@ -10,6 +10,7 @@ use super::points::Points;
 use super::sums::Sums;
 use super::worker::Worker;
 use crate::threads;
+use std::sync::atomic::AtomicBool;
 
 /// No cluster yet.
 pub const NONE: i32 = -1;
@@ -32,9 +33,8 @@ pub struct State {
 pub struct Done {
     pub changes: Vec<Sums>,
     pub moved: usize,
-    /// rows that were scored, and of these the groups
-    pub scored: usize,
-    pub pairs: usize,
+    /// whether the squares of all rows that were scored are finite
+    pub finite: bool,
 }
 
 /// Some consecutive rows, which one thread takes.
@@ -45,8 +45,8 @@ pub struct Piece<'a> {
     pub upper: &'a mut [f32],
     /// rows × groups, and what the group had moved when this was known
     pub lower: &'a mut [f32],
-    /// the change of sums, rows that moved, rows that were scored, and pairs of rows and groups
-    pub done: Option<(Sums, usize, usize, usize)>,
+    /// the change of sums, rows that moved, and whether all squares are finite
+    pub done: Option<(Sums, usize, bool)>,
 }
 
 impl State {
@@ -73,13 +73,14 @@ impl State {
         self.lower[row * self.groups..(row + 1) * self.groups].fill(f32::NEG_INFINITY);
     }
 
-    /// Gives every row the nearest centre. `follow`: whether the sums are wanted.
+    /// Gives every row the nearest centre, unless told to stop. `follow`: whether the sums are wanted.
     pub fn assign<P: Points>(
         &mut self,
         points: &P,
         weights: Option<&[f64]>,
         centres: &Centres<P::Number>,
         follow: bool,
+        stop: &AtomicBool,
     ) -> Done {
         let size = self.piece;
         let parts = self.labels.chunks_mut(size).zip(self.upper.chunks_mut(size));
@@ -89,16 +90,15 @@ impl State {
             .collect();
         let steps = points.rows() * points.columns() * centres.number;
         let result: Result<(), std::convert::Infallible> = threads::for_each(&mut pieces, 1, steps, |_, piece| {
-            Worker::new(points, weights, centres, follow).run(&mut piece[0]);
+            Worker::new(points, weights, centres, follow, stop).run(&mut piece[0]);
             Ok(())
         });
         let Ok(()) = result;
-        let mut all = Done { changes: vec![], moved: 0, scored: 0, pairs: 0 };
-        for (changes, moved, scored, pairs) in pieces.into_iter().filter_map(|piece| piece.done) {
+        let mut all = Done { changes: vec![], moved: 0, finite: true };
+        for (changes, moved, finite) in pieces.into_iter().filter_map(|piece| piece.done) {
             all.changes.push(changes);
             all.moved += moved;
-            all.scored += scored;
-            all.pairs += pairs;
+            all.finite &= finite;
         }
         all
     }

@@ -2,7 +2,7 @@
 
 use super::points::Points;
 use super::real::Real;
-use super::tile::{Least, Packed, ROWS, TOGETHER};
+use super::tile::{EVEN, Least, Packed, ROWS, TOGETHER};
 use crate::threads;
 
 /// No centre: what fills a group up.
@@ -98,7 +98,7 @@ impl<T: Real> Centres<T> {
     /// The centre at a place, given as the number that a score carries.
     #[inline(always)]
     pub fn at(&self, place: T) -> usize {
-        self.centre_at[place.wide() as usize] as usize
+        self.centre_at[place.index()] as usize
     }
 
     /// The centres of a group.
@@ -167,7 +167,7 @@ impl<T: Real> Centres<T> {
                 self.place_of[centre] = self.centre_at.len() as u32;
                 self.centre_at.push(centre as u32);
             }
-            self.centre_at.resize(self.centre_at.len().next_multiple_of(TOGETHER), NOBODY);
+            self.centre_at.resize(self.centre_at.len().next_multiple_of(EVEN), NOBODY);
         }
         self.starts.push(self.centre_at.len());
         self.pack();
@@ -181,10 +181,17 @@ impl<T: Real> Centres<T> {
         weights.resize(features * places, T::ZERO);
         let mut begin = vec![T::INFINITY; places];
         let (mut reach, mut norms) = (0.0f64, vec![0.0; self.number]);
+        let mut group = 0;
         for (place, &centre) in self.centre_at.iter().enumerate() {
+            while place >= self.starts[group + 1] {
+                group += 1;
+            }
             if centre == NOBODY {
                 continue;
             }
+            // The run that the place is in, and how long it is.
+            let run = place - (place - self.starts[group]) % TOGETHER;
+            let together = TOGETHER.min(self.starts[group + 1] - run);
             let value = self.value(centre as usize);
             let norm: f64 = value.iter().map(|c| c * c).sum();
             norms[centre as usize] = norm;
@@ -194,7 +201,7 @@ impl<T: Real> Centres<T> {
                 if self.transposed {
                     feature * places + place
                 } else {
-                    (place / TOGETHER * features + feature) * TOGETHER + place % TOGETHER
+                    run * features + feature * together + (place - run)
                 }
             };
             for (j, &c) in value.iter().enumerate() {

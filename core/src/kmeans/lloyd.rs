@@ -6,11 +6,16 @@ use super::points::{Dense, Points};
 use super::sums::{Sums, Total};
 use crate::threads;
 use ndarray::ArrayView2;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Settings {
     pub iterations: usize,
     /// the squared distance, added up over all centres, at which their movement is taken for none
     pub tolerance: f64,
+    /// whether nobody has looked for cells that are no finite numbers
+    pub unread: bool,
+    /// whether the inertia before each movement is wanted
+    pub course: bool,
 }
 
 pub struct Outcome {
@@ -19,31 +24,40 @@ pub struct Outcome {
     pub centres: Vec<f64>,
     pub inertia: f64,
     pub iterations: usize,
-    pub converged: bool,
-    /// of each pass the share of rows and groups that were scored
-    pub shares: Vec<f64>,
+    /// whether no label changed in the end
+    pub settled: bool,
+    /// the squared distance by which the centres moved last, added up
+    pub shift: f64,
+    pub course: Vec<f64>,
 }
 
-/// Runs from given centres (less the origin). `sparse`: whether the points are.
+/// Runs from given centres (less the origin); none if it was told to stop, or if a row that nobody has looked at is no
+/// number, or has none as its square. `sparse`: whether the points are.
 pub fn run<P: Points>(
     points: &P,
     weights: Option<&[f64]>,
     start: Vec<f64>,
     settings: &Settings,
     sparse: bool,
-) -> Outcome {
+    stop: &AtomicBool,
+) -> Option<Outcome> {
     let (columns, holes) = (points.columns(), points.holes());
     let mut centres: Centres<P::Number> = Centres::new(start, columns, holes, sparse);
     let number = centres.number;
     let mut state = State::new(points.rows(), columns, number, centres.groups());
     let mut total = Total::new(number, columns, holes);
-    let mut shares = vec![];
-    let (mut iterations, mut converged, mut settled) = (0, false, false);
+    let mut course = vec![];
+    let (mut iterations, mut settled, mut shift) = (0, false, f64::INFINITY);
     while iterations < settings.iterations {
-        let done = state.assign(points, weights, &centres, !holes);
-        shares.push(done.pairs as f64 / (points.rows() * centres.groups()).max(1) as f64);
+        let done = state.assign(points, weights, &centres, !holes, stop);
+        if stop.load(Ordering::Relaxed) || (settings.unread && !done.finite) {
+            return None;
+        }
+        if settings.course {
+            course.push(inertia(points, weights, &state.labels, &centres));
+        }
         if done.moved == 0 {
-            (converged, settled) = (true, true);
+            settled = true;
             break;
         }
         iterations += 1;
@@ -57,7 +71,7 @@ pub fn run<P: Points>(
         }
         repair(points, weights, &mut state, &mut total, &centres);
         let means = total.restored().means(&centres.values);
-        let moved = centres.shift(means);
+        shift = centres.shift(means);
         if iterations == 1 && centres.groups() > 1 {
             // The first means lie far from where they began: groups of what was there then would serve badly.
             centres.regroup();
@@ -66,17 +80,22 @@ pub fn run<P: Points>(
         if !holes && !sparse {
             measure(&mut centres, columns);
         }
-        if moved <= settings.tolerance {
-            converged = true;
+        if shift <= settings.tolerance {
             break;
         }
     }
     if !settled {
         // Labels are those of the last centres, as anyone finds who asks for the nearest.
-        state.assign(points, weights, &centres, false);
+        for part in state.assign(points, weights, &centres, !holes, stop).changes {
+            total.take(&part);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
     }
-    let inertia = inertia(points, weights, &state.labels, &centres);
-    Outcome { labels: state.labels, centres: centres.values, inertia, iterations, converged, shares }
+    let known = if holes { None } else { total.inertia(&centres.values) };
+    let inertia = known.unwrap_or_else(|| inertia(points, weights, &state.labels, &centres));
+    Some(Outcome { labels: state.labels, centres: centres.values, inertia, iterations, settled, shift, course })
 }
 
 fn measure<T: super::real::Real>(centres: &mut Centres<T>, columns: usize) {
@@ -121,7 +140,8 @@ fn inertia<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], centr
     parts.iter().sum()
 }
 
-/// Gives each empty cluster the row that lies farthest from its centre, if any lies away from it at all.
+/// Gives each empty cluster the row that lies farthest from its centre, if any lies away from it at all; with it all rows
+/// that are equal to it, so that a weight of 2 is a row twice.
 fn repair<P: Points>(
     points: &P,
     weights: Option<&[f64]>,
@@ -145,27 +165,53 @@ fn repair<P: Points>(
     let counted = |row: usize| weights.is_none_or(|weights| weights[row] > 0.0);
     let mut far: Vec<usize> = (0..rows).filter(|&row| counted(row) && distances[row] > 0.0).collect();
     far.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]).then(a.cmp(&b)));
-    let mut far = far.into_iter();
-    for cluster in empty {
-        let Some(row) = far.find(|&row| total.sums.rows[state.labels[row] as usize] > 1) else { return };
-        let weight = weights.map_or(1.0, |weights| weights[row]);
-        let mut change = Sums::zero(centres.number, columns, points.holes());
-        change.add(points, row, -weight, state.labels[row] as usize);
-        change.add(points, row, weight, cluster);
-        total.take(&change);
-        state.put(row, cluster);
+    let mut empty = empty.into_iter().peekable();
+    for tied in far.chunk_by(|&a, &b| distances[a] == distances[b]) {
+        let mut tied = tied.to_vec();
+        while let (Some(&row), Some(&cluster)) = (tied.first(), empty.peek()) {
+            let (equal, others): (Vec<usize>, Vec<usize>) =
+                tied.into_iter().partition(|&other| points.equal(row, other));
+            tied = others;
+            let before = state.labels[row] as usize;
+            if total.sums.rows[before] <= equal.len() as i64 {
+                continue;
+            }
+            let mut change = Sums::zero(centres.number, columns, points.holes());
+            for row in equal {
+                let weight = weights.map_or(1.0, |weights| weights[row]);
+                change.add(points, row, -weight, before);
+                change.add(points, row, weight, cluster);
+                state.put(row, cluster);
+            }
+            total.take(&change);
+            empty.next();
+        }
+        if empty.peek().is_none() {
+            return;
+        }
     }
 }
 
-/// The nearest centre of each row, and the squared distances from it, each times its weight, added up.
-pub fn nearest<P: Points>(points: &P, weights: Option<&[f64]>, centres: Vec<f64>, sparse: bool) -> (Vec<i32>, f64) {
-    let settings = Settings { iterations: 0, tolerance: 0.0 };
-    let outcome = run(points, weights, centres, &settings, sparse);
-    (outcome.labels, outcome.inertia)
+/// The nearest centre of each row, and the squared distances from it, each times its weight, added up (NaN if that is not
+/// wanted).
+pub fn nearest<P: Points>(
+    points: &P,
+    weights: Option<&[f64]>,
+    centres: Vec<f64>,
+    sparse: bool,
+    wanted: bool,
+    stop: &AtomicBool,
+) -> (Vec<i32>, f64) {
+    let centres: Centres<P::Number> = Centres::new(centres, points.columns(), points.holes(), sparse);
+    let mut state = State::new(points.rows(), points.columns(), centres.number, centres.groups());
+    state.assign(points, weights, &centres, false, stop);
+    let wanted = wanted && !stop.load(Ordering::Relaxed);
+    let inertia = if wanted { inertia(points, weights, &state.labels, &centres) } else { f64::NAN };
+    (state.labels, inertia)
 }
 
 /// The squared distance of every row from every centre.
-pub fn distances<P: Points>(points: &P, centres: &[f64]) -> Vec<f64> {
+pub fn distances<P: Points>(points: &P, centres: &[f64], stop: &AtomicBool) -> Vec<f64> {
     let columns = points.columns();
     let number = centres.len() / columns;
     let norms: Vec<f64> = centres.chunks_exact(columns).map(|c| c.iter().map(|c| c * c).sum()).collect();
@@ -173,6 +219,9 @@ pub fn distances<P: Points>(points: &P, centres: &[f64]) -> Vec<f64> {
     let steps = out.len() * columns;
     let result: Result<(), std::convert::Infallible> = threads::for_each(&mut out, number * 64, steps, |piece, out| {
         for (r, line) in out.chunks_exact_mut(number).enumerate() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
             for ((out, centre), &norm) in line.iter_mut().zip(centres.chunks_exact(columns)).zip(&norms) {
                 *out = points.distance(piece * 64 + r, centre, norm);
             }
@@ -221,7 +270,8 @@ mod tests {
             let view = if order == 0 { x.view() } else { turned.t() };
             let points = Dense::<A, T>::new(view, &origin, false);
             for iterations in [1, 4, 30] {
-                let found = run(&points, None, start.clone(), &Settings { iterations, tolerance: 0.0 }, false);
+                let settings = Settings { iterations, tolerance: 0.0, unread: true, course: false };
+                let found = run(&points, None, start.clone(), &settings, false, &AtomicBool::new(false)).unwrap();
                 let centres: Vec<f64> = found.centres.iter().map(|c| c + 0.5).collect();
                 assert_eq!(found.labels, brute(&x, &centres));
             }

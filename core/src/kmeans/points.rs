@@ -51,6 +51,10 @@ pub trait Points: Sync {
     fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]);
     /// Writes a row as a centre: missing cells are 0, at the origin.
     fn as_centre(&self, row: usize, out: &mut [f64]);
+    /// The place of a row along a direction. Equal rows have the same, others hardly ever.
+    fn place(&self, row: usize, direction: &[f64]) -> f64;
+    /// Whether two rows have the same cells.
+    fn equal(&self, one: usize, two: usize) -> bool;
 }
 
 /// A matrix in memory, of any order.
@@ -308,5 +312,17 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
             let t = line[j].number() - self.origin[j];
             *out = if t.is_nan() { 0.0 } else { t };
         }
+    }
+
+    fn place(&self, row: usize, direction: &[f64]) -> f64 {
+        // A missing cell is not to be taken for any number that is likely to occur.
+        const MISSING: f64 = 0.618_033_988_749_894_9;
+        let along = |(x, d): (&A, &f64)| d * if x.number().is_nan() { MISSING } else { x.number() };
+        self.view.row(row).iter().zip(direction).map(along).sum()
+    }
+
+    fn equal(&self, one: usize, two: usize) -> bool {
+        let same = |(a, b): (&A, &A)| a.number() == b.number() || (a.number().is_nan() && b.number().is_nan());
+        self.view.row(one).iter().zip(self.view.row(two)).all(same)
     }
 }

@@ -20,6 +20,8 @@ pub trait Real:
     fn wide(self) -> f64;
     fn root(self) -> Self;
     fn narrow(self) -> f32;
+    /// A whole number from 0 on.
+    fn index(self) -> usize;
 
     #[inline(always)]
     fn lesser(self, other: Self) -> Self {
@@ -57,6 +59,11 @@ macro_rules! real {
             #[inline(always)]
             fn narrow(self) -> f32 {
                 self as f32
+            }
+
+            #[inline(always)]
+            fn index(self) -> usize {
+                self as i32 as usize
             }
 
             #[inline(always)]

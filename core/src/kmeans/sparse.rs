@@ -107,4 +107,13 @@ impl<A: Cell> Points for Sparse<'_, A> {
             out[j] += x;
         }
     }
+
+    fn place(&self, row: usize, direction: &[f64]) -> f64 {
+        self.cells(row).map(|(j, x)| direction[j] * x).sum()
+    }
+
+    fn equal(&self, one: usize, two: usize) -> bool {
+        let there = |row| self.cells(row).filter(|&(_, x)| x != 0.0);
+        there(one).eq(there(two))
+    }
 }

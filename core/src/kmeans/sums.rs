@@ -9,6 +9,8 @@ pub struct Sums {
     pub weight: Vec<f64>,
     /// how many rows each cluster has: no rounding can hide that it has none
     pub rows: Vec<i64>,
+    /// the squared norms of all rows less the origin, added up
+    pub square: f64,
     columns: usize,
     weights: usize,
 }
@@ -17,7 +19,7 @@ impl Sums {
     pub fn zero(clusters: usize, columns: usize, holes: bool) -> Self {
         let weights = if holes { columns } else { 1 };
         let (sum, weight) = (vec![0.0; clusters * columns], vec![0.0; clusters * weights]);
-        Self { sum, weight, rows: vec![0; clusters], columns, weights }
+        Self { sum, weight, rows: vec![0; clusters], square: 0.0, columns, weights }
     }
 
     /// Adds a row to a cluster; a negative weight takes it away.
@@ -58,6 +60,20 @@ impl Total {
         for (rows, more) in self.sums.rows.iter_mut().zip(&part.rows) {
             *rows += more;
         }
+        self.sums.square += part.square;
+    }
+
+    /// The squared distances of rows without holes from their centres, each times its weight, added up; none if they
+    /// are so much less than the squares from which they are found that digits would be lacking.
+    pub fn inertia(&self, centres: &[f64]) -> Option<f64> {
+        const SHARE: f64 = 1.0 / 64.0;
+        let whole = self.restored();
+        let of = |(c, (centre, sum)): (usize, (&[f64], &[f64]))| -> f64 {
+            centre.iter().zip(sum).map(|(x, s)| x * (whole.weight[c] * x - 2.0 * s)).sum()
+        };
+        let lines = centres.chunks_exact(whole.columns).zip(whole.sum.chunks_exact(whole.columns));
+        let inertia = whole.square + lines.enumerate().map(of).sum::<f64>();
+        (inertia > SHARE * whole.square && inertia.is_finite()).then_some(inertia)
     }
 
     /// The sums with what rounding took.

@@ -6,8 +6,10 @@
 use super::real::Real;
 use super::vector::Vector;
 
-/// Centres that are scored together; groups are filled up to a multiple of it with centres infinitely far away.
-pub const TOGETHER: usize = 4;
+/// Centres that are scored together: as many as registers can hold the scores of.
+pub const TOGETHER: usize = 6;
+/// Groups are filled up to a multiple of it with centres infinitely far away; the last may be fewer that are scored together.
+pub const EVEN: usize = 2;
 
 /// Rows of a panel.
 pub const ROWS: usize = 16;
@@ -48,8 +50,8 @@ impl<T: Real> Least<T> {
     }
 }
 
-/// A group of centres as they are multiplied with panels: their weights in runs of [`TOGETHER`], column by column,
-/// and what each score begins with.
+/// A group of centres as they are multiplied with panels: their weights in runs of [`TOGETHER`], the last one shorter, each
+/// column by column; and what each score begins with.
 #[derive(Clone, Copy)]
 pub struct Packed<'a, T> {
     pub weights: &'a [T],
@@ -59,17 +61,17 @@ pub struct Packed<'a, T> {
 }
 
 /// # Safety
-/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for [`TOGETHER`] numbers of each.
+/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for `W` numbers of each.
 #[inline(always)]
-unsafe fn scores<V: Vector>(
+unsafe fn scores<V: Vector, const W: usize>(
     columns: usize,
     mut x: *const V::Number,
     mut w: *const V::Number,
     begin: &[V::Number],
-) -> [[V; 2]; TOGETHER] {
+) -> [[V; 2]; W] {
     // Safe: the caller's promise.
     unsafe {
-        let mut sums: [[V; 2]; TOGETHER] = std::array::from_fn(|c| [V::all(begin[c]); 2]);
+        let mut sums: [[V; 2]; W] = std::array::from_fn(|c| [V::all(begin[c]); 2]);
         for _ in 0..columns {
             let (low, high) = (V::load(x), V::load(x.add(V::LANES)));
             for (c, sums) in sums.iter_mut().enumerate() {
@@ -77,9 +79,45 @@ unsafe fn scores<V: Vector>(
                 *sums = [low.fused(weight, sums[0]), high.fused(weight, sums[1])];
             }
             x = x.add(ROWS);
-            w = w.add(TOGETHER);
+            w = w.add(W);
         }
         sums
+    }
+}
+
+/// The least two scores so far of the rows of two vectors, and the place of the least.
+struct Best<V> {
+    first: [V; 2],
+    second: [V; 2],
+    place: [V; 2],
+}
+
+impl<V: Vector> Best<V> {
+    /// Takes in `W` centres from `done` on.
+    ///
+    /// # Safety
+    /// As of [`scores`], and the machine must have the instructions of `V`.
+    #[inline(always)]
+    unsafe fn take<const W: usize>(
+        &mut self,
+        columns: usize,
+        x: *const V::Number,
+        packed: &Packed<V::Number>,
+        done: usize,
+    ) {
+        // Safe: the caller's promise.
+        unsafe {
+            let weights = packed.weights.as_ptr().add(done * columns);
+            let scores = scores::<V, W>(columns, x, weights, &packed.begin[done..done + W]);
+            for (c, scores) in scores.iter().enumerate() {
+                let here = V::all(V::Number::of((packed.place + done + c) as f64));
+                for (r, score) in scores.iter().enumerate() {
+                    self.second[r] = self.second[r].lesser(self.first[r].greater(*score));
+                    self.place[r] = score.where_less(self.first[r], here, self.place[r]);
+                    self.first[r] = self.first[r].lesser(*score);
+                }
+            }
+        }
     }
 }
 
@@ -89,30 +127,27 @@ unsafe fn scores<V: Vector>(
 unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, out: &mut Least<V::Number>) {
     let columns = panel.len() / ROWS;
     let centres = packed.begin.len();
-    assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(TOGETHER));
+    assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(EVEN));
     // Safe: the lengths are checked above, and whole vectors fit into ROWS.
     unsafe {
         for side in (0..ROWS).step_by(2 * V::LANES) {
-            let far = V::all(V::Number::INFINITY);
-            let (mut first, mut second, mut place) = ([far; 2], [far; 2], [V::all(V::Number::ZERO); 2]);
-            for done in (0..centres).step_by(TOGETHER) {
-                let weights = packed.weights.as_ptr().add(done * columns);
-                let begin = &packed.begin[done..done + TOGETHER];
-                let scores = scores::<V>(columns, panel.as_ptr().add(side), weights, begin);
-                for (c, scores) in scores.iter().enumerate() {
-                    let here = V::all(V::Number::of((packed.place + done + c) as f64));
-                    for (r, score) in scores.iter().enumerate() {
-                        second[r] = second[r].lesser(first[r].greater(*score));
-                        place[r] = score.where_less(first[r], here, place[r]);
-                        first[r] = first[r].lesser(*score);
-                    }
-                }
+            let (far, x) = (V::all(V::Number::INFINITY), panel.as_ptr().add(side));
+            let mut best = Best { first: [far; 2], second: [far; 2], place: [V::all(V::Number::ZERO); 2] };
+            let mut done = 0;
+            while centres - done >= TOGETHER {
+                best.take::<TOGETHER>(columns, x, &packed, done);
+                done += TOGETHER;
+            }
+            match centres - done {
+                4 => best.take::<4>(columns, x, &packed, done),
+                2 => best.take::<2>(columns, x, &packed, done),
+                _ => {}
             }
             for r in 0..2 {
                 let at = side + r * V::LANES;
-                first[r].store(out.first.as_mut_ptr().add(at));
-                second[r].store(out.second.as_mut_ptr().add(at));
-                place[r].store(out.place.as_mut_ptr().add(at));
+                best.first[r].store(out.first.as_mut_ptr().add(at));
+                best.second[r].store(out.second.as_mut_ptr().add(at));
+                best.place[r].store(out.place.as_mut_ptr().add(at));
             }
         }
     }

@@ -6,16 +6,14 @@ use super::points::{Panel, Points};
 use super::real::Real;
 use super::sums::Sums;
 use super::tile::{Least, ROWS, Side};
-
-/// From so many centres on, to look at a row's own first saves more than it takes.
-const WORTH_A_LOOK: usize = 256;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a thread needs for a piece. All of it is inlined into one function that is compiled for the machine.
 pub struct Worker<'a, P: Points> {
-    points: &'a P,
+    pub points: &'a P,
     weights: Option<&'a [f64]>,
-    centres: &'a Centres<P::Number>,
-    slack: f32,
+    pub centres: &'a Centres<P::Number>,
+    pub slack: f32,
     panel: Panel<P::Number>,
     /// of each group, where scored
     least: Vec<Least<P::Number>>,
@@ -26,8 +24,12 @@ pub struct Worker<'a, P: Points> {
     lower: Vec<Side<f32>>,
     changes: Sums,
     follow: bool,
+    stop: &'a AtomicBool,
+    /// the origin itself
+    nowhere: Vec<f64>,
     moved: usize,
-    pairs: usize,
+    /// 0 as long as the squares of all rows are finite, else NaN
+    finite: Side<P::Number>,
 }
 
 /// # Safety
@@ -39,7 +41,13 @@ unsafe fn work_fast<P: Points>(worker: &mut Worker<P>, piece: &mut Piece) {
 }
 
 impl<'a, P: Points> Worker<'a, P> {
-    pub fn new(points: &'a P, weights: Option<&'a [f64]>, centres: &'a Centres<P::Number>, follow: bool) -> Self {
+    pub fn new(
+        points: &'a P,
+        weights: Option<&'a [f64]>,
+        centres: &'a Centres<P::Number>,
+        follow: bool,
+        stop: &'a AtomicBool,
+    ) -> Self {
         let groups = centres.groups();
         Self {
             points,
@@ -54,8 +62,10 @@ impl<'a, P: Points> Worker<'a, P> {
             lower: vec![[0.0; ROWS]; groups],
             changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.holes()),
             follow,
+            stop,
+            nowhere: vec![0.0; points.columns()],
             moved: 0,
-            pairs: 0,
+            finite: [P::Number::ZERO; ROWS],
         }
     }
 
@@ -73,104 +83,26 @@ impl<'a, P: Points> Worker<'a, P> {
         let (rows, groups) = (self.doubtful(piece), self.centres.groups());
         let mut some = rows.chunks(ROWS).peekable();
         while let Some(now) = some.next() {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
             self.load(piece, now);
-            for &row in some.peek().copied().unwrap_or_default() {
-                let row = row as usize;
-                self.points.prefetch(piece.first + row);
-                crate::simd::prefetch(&piece.lower[row * groups]);
-                crate::simd::prefetch(&piece.labels[row]);
-                crate::simd::prefetch(&piece.upper[row]);
+            let next = some.peek().copied().unwrap_or_default();
+            // Rows that lie side by side the machine itself foresees.
+            if next.last().is_some_and(|last| last.wrapping_sub(next[0]) as usize >= next.len()) {
+                for &row in next {
+                    let row = row as usize;
+                    self.points.prefetch(piece.first + row);
+                    crate::simd::prefetch(&piece.lower[row * groups]);
+                    crate::simd::prefetch(&piece.labels[row]);
+                    crate::simd::prefetch(&piece.upper[row]);
+                }
             }
             self.score(piece, now);
         }
         let changes = std::mem::replace(&mut self.changes, Sums::zero(0, 0, false));
-        piece.done = Some((changes, self.moved, rows.len(), self.pairs));
-    }
-
-    /// The rows whose centre may not be the nearest, in the order of their centres if there are groups of them.
-    #[inline(always)]
-    fn doubtful(&self, piece: &mut Piece) -> Vec<u32> {
-        let (centres, groups) = (self.centres, self.centres.groups());
-        if groups == 1 && centres.number < WORTH_A_LOOK {
-            return self.doubtful_of_one_group(piece);
-        }
-        let mut rows: Vec<u32> = Vec::with_capacity(piece.labels.len());
-        for i in 0..piece.labels.len() {
-            let label = piece.labels[i];
-            if label == NONE {
-                rows.push(i as u32);
-                continue;
-            }
-            let label = label as usize;
-            let least = if groups == 1 {
-                piece.lower[i] - centres.group_moved[0]
-            } else {
-                let lower = &piece.lower[i * groups..(i + 1) * groups];
-                let bounds = lower.iter().zip(&centres.group_moved).map(|(l, m)| l - m);
-                // A bound that is not a number says nothing.
-                bounds.fold(f32::INFINITY, |least, b| if b > least { least } else { b })
-            };
-            let moved = centres.moved[label];
-            let proven = |upper: f32| {
-                let upper = upper * (1.0 + 1e-6) + self.slack;
-                least > upper || centres.half[label] > upper
-            };
-            if proven(piece.upper[i] + moved) {
-                continue;
-            }
-            if centres.number >= WORTH_A_LOOK {
-                // The centre's own distance, which has only been bounded since the row was last scored.
-                let square = self.points.distance(piece.first + i, centres.value(label), centres.norms[label]);
-                let upper = (square.sqrt() as f32) * (1.0 + 2e-6);
-                piece.upper[i] = upper - moved;
-                if proven(upper) {
-                    continue;
-                }
-            }
-            rows.push(i as u32);
-        }
-        if groups == 1 { rows } else { self.sorted(piece, rows) }
-    }
-
-    /// The same where one bound is all there is to look at; without branches, which nobody could foresee.
-    #[inline(always)]
-    #[allow(clippy::needless_bitwise_bool)]
-    fn doubtful_of_one_group(&self, piece: &Piece) -> Vec<u32> {
-        let (centres, moved) = (self.centres, self.centres.group_moved[0]);
-        let mut rows = vec![0; piece.labels.len()];
-        let mut count = 0;
-        let known = piece.labels.iter().zip(&*piece.upper).zip(&*piece.lower);
-        for (i, ((&label, &upper), &lower)) in known.enumerate() {
-            let own = label.max(0) as usize;
-            let upper = (upper + centres.moved[own]) * (1.0 + 1e-6) + self.slack;
-            let proven = (label != NONE) & ((lower - moved > upper) | (centres.half[own] > upper));
-            rows[count] = i as u32;
-            count += usize::from(!proven);
-        }
-        rows.truncate(count);
-        rows
-    }
-
-    /// Puts rows in the order of their centres' places: a counting sort.
-    fn sorted(&self, piece: &Piece, rows: Vec<u32>) -> Vec<u32> {
-        let place = |row: u32| {
-            let label = piece.labels[row as usize];
-            if label == NONE { 0 } else { self.centres.place_of[label as usize] as usize }
-        };
-        let mut starts = vec![0usize; self.centres.begin().len() + 1];
-        for &row in &rows {
-            starts[place(row) + 1] += 1;
-        }
-        for p in 1..starts.len() {
-            starts[p] += starts[p - 1];
-        }
-        let mut sorted = vec![0; rows.len()];
-        for row in rows {
-            let at = &mut starts[place(row)];
-            sorted[*at] = row;
-            *at += 1;
-        }
-        sorted
+        let finite = self.finite.iter().all(|&zero| zero == P::Number::ZERO);
+        piece.done = Some((changes, self.moved, finite));
     }
 
     #[inline(always)]
@@ -180,6 +112,7 @@ impl<'a, P: Points> Worker<'a, P> {
             *number = piece.first as u32 + row;
         }
         self.points.load(&numbers[..rows.len()], &mut self.panel);
+        self.finite = std::array::from_fn(|r| self.finite[r] + self.panel.norms[r] * P::Number::ZERO);
     }
 
     #[inline(always)]
@@ -188,7 +121,6 @@ impl<'a, P: Points> Worker<'a, P> {
         self.points.score(&self.panel, self.centres, group, least);
         self.all.merge(least);
         self.scored[group] = true;
-        self.pairs += ROWS;
     }
 
     /// Scores the panel by the groups that may hold the nearest centres of its rows.
@@ -214,12 +146,11 @@ impl<'a, P: Points> Worker<'a, P> {
         }
         let doubt = centres.doubt_of_difference(self.points.features());
         let differences: Side<P::Number> = std::array::from_fn(|r| doubt(self.panel.norms[r]));
-        let mut labels = [0; ROWS];
+        let mut labels: Side<usize> = std::array::from_fn(|r| centres.at(self.all.place[r]));
         let mut uppers = self.uppers(&doubts);
+        let sure: Side<bool> = std::array::from_fn(|r| self.all.second[r] - self.all.first[r] > differences[r]);
         for (r, &row) in rows.iter().enumerate() {
-            if self.all.second[r] - self.all.first[r] > differences[r] {
-                labels[r] = centres.at(self.all.place[r]);
-            } else {
+            if !sure[r] {
                 let (label, square) = self.nearest(piece.first + row as usize);
                 labels[r] = label;
                 self.all.place[r] = P::Number::of(f64::from(centres.place_of[label]));
@@ -317,6 +248,13 @@ impl<'a, P: Points> Worker<'a, P> {
                 square.root().narrow() * (1.0 - 2e-6) + moved
             });
         }
+        if groups == 1 {
+            let uppers: Side<f32> = std::array::from_fn(|r| uppers[r] - centres.moved[labels[r]]);
+            for (r, &row) in rows.iter().enumerate() {
+                (piece.upper[row as usize], piece.lower[row as usize]) = (uppers[r], self.lower[0][r]);
+            }
+            return;
+        }
         for (r, &row) in rows.iter().enumerate() {
             let row = row as usize;
             piece.upper[row] = uppers[r] - centres.moved[labels[r]];
@@ -348,6 +286,8 @@ impl<'a, P: Points> Worker<'a, P> {
         let weight = self.weights.map_or(1.0, |weights| weights[number]);
         if before != NONE {
             self.changes.add(self.points, number, -weight, before as usize);
+        } else if weight > 0.0 {
+            self.changes.square += weight * self.points.distance(number, &self.nowhere, 0.0);
         }
         self.changes.add(self.points, number, weight, label);
     }

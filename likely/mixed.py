@@ -1,0 +1,156 @@
+"""Classes that are mixtures: within each class, several components, each with the families of the columns.
+
+To everything above, it is a family of all columns: sums that add, a density in every class. Which component a row of a
+class comes from is hidden, and found by expectation maximisation, class by class.
+"""
+
+import operator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from likely.families import Density, Family
+from likely.hidden import Climb, Hidden
+from likely.joint import Joint, Part
+from likely.mixed_density import MixedDensity, MixedStatistics, columns_of
+from likely.mixtures import Aim, Search, climbed
+from likely.statistics import Assignment, JointStatistics, Statistics
+from likely.table import Block, Columns, Table
+
+# Components that are tried for a class at most, if their number is to be found.
+_MOST = 8
+# Rows that each component must have, as they are dealt out.
+_ROWS_EACH = 5
+_TOLERANCE = 1e-5
+_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Mixed(Family):
+    """All columns of a table, in each class a mixture of components.
+
+    Parameters
+    ----------
+    parts
+        the family of every block of columns in a component, with the numbers of the columns, or None for all
+    components
+        how many components a class has at most
+    """
+
+    parts: Any = ()
+    components: int = 1
+
+    name = "mixture"
+    expects = "numbers that every family takes"
+    shares_rows = True
+
+    def __post_init__(self) -> None:
+        parts = self.parts
+        fits = isinstance(parts, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in parts) and len(parts) > 0
+        if not fits or not all(isinstance(family, Family) for family, _ in parts):
+            raise ValueError("expected families and their columns as the parts of a mixture, got others")
+        if type(self.components) is not int or not 0 < self.components < 1 << 16:
+            raise ValueError(f"expected a number of components of 1 or more, got {self.components!r}")
+
+    @cached_property
+    def blocks(self) -> tuple[Part, ...]:
+        """The family of every block of columns."""
+        return tuple(Part(family, None if columns is None else list(columns)) for family, columns in self.parts)
+
+    @cached_property
+    def columns(self) -> list[int] | None:
+        """The numbers of all columns, sorted; None if a block takes all that there are."""
+        return columns_of(self.blocks)
+
+    def additive(self, block: Block) -> bool:
+        """Say that parts of rows have other components than all of them."""
+        return False
+
+    def collect(self, block: Block, assignment: Any, given: Density | None = None) -> MixedStatistics:
+        """Share rows among the components of their classes under a given density, and collect them."""
+        if not isinstance(given, MixedDensity):
+            raise ValueError("expected a model whose components are known to learn more rows, got none: call fit first")
+        return given.collected(block.table, assignment)
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        raise NotImplementedError
+
+    def free_parameters(self, density: Density) -> int:
+        """Return how many numbers the data have chosen, beside the weights of classes."""
+        assert isinstance(density, MixedDensity)
+        return density.inner.free_parameters() + 1 - len(density.weights)
+
+    def solve(self, statistics: Statistics) -> "MixedDensity":
+        """Return the density of every class."""
+        assert isinstance(statistics, MixedStatistics)
+        k = len(statistics.labels["class"])
+        rows = statistics.weights
+        apart = [
+            each.of_classes(slice(None), np.arange(m * k, (m + 1) * k)) for m, each in enumerate(statistics.components)
+        ]
+        inner = Joint.solve(reduce(operator.add, apart), self.blocks, Columns(max(self.columns or [0]) + 1))
+        if self.columns is None:
+            inner = replace(inner, width=inner.densities[0].means.shape[1])
+        total = rows.sum(axis=0)
+        weights = np.divide(rows, total, out=np.full_like(rows, 1 / len(rows)), where=total > 0)
+        return MixedDensity(statistics.labels["class"], replace(inner, weights=weights.ravel()), weights.T)
+
+
+def mix(
+    table: Table, assignment: Assignment, parts: tuple[Part, ...], components: int | str, seed: Any = 0
+) -> tuple[Part, MixedStatistics]:
+    """Find the components of every class: so many, or with "auto" as many as the BIC favours.
+
+    >>> X = np.array([[-5.0], [-5.2], [-4.9], [-5.1], [5.0], [5.1], [4.8], [5.2], [0.0], [0.2], [-0.1], [0.1]])
+    >>> rows = Assignment(np.array(["inner", "outer"]), np.repeat([1, 0], [8, 4]).astype(np.int32))
+    >>> from likely.families import Gaussian
+    >>> part, found = mix(Table(X), rows, (Part(Gaussian(pseudo_rows=1e-4), None),), 2)
+    >>> sorted(part.family.solve(found).inner.densities[0].means[[1, 3], 0].round(2).tolist())
+    [-5.05, 5.03]
+    """
+    classes, codes, weights = assignment
+    generator = np.random.default_rng(seed)
+    found: list[JointStatistics] = []
+    for c in range(len(classes)):
+        rows = np.flatnonzero(codes == c if weights is None else (codes == c) & (weights > 0))
+        if not len(rows):
+            continue
+        own = Hidden(table.taken(rows), None, None if weights is None else weights[rows])
+        best = _mixture(own, parts, components, generator).statistics
+        for m in range(len(best.classes)):
+            one = best.of_classes(slice(m, m + 1), classes[c : c + 1])
+            if m == len(found):
+                found.append(one)
+            else:
+                found[m] = found[m] + one
+    family = Mixed(
+        tuple((part.family, None if part.columns is None else tuple(part.columns)) for part in parts), len(found)
+    )
+    return Part(family, family.columns), MixedStatistics.of(tuple(each.with_classes(classes) for each in found))
+
+
+def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, generator: Any) -> Climb:
+    """Return the mixture of one class."""
+    most = max(rows.table.rows // _ROWS_EACH, 1)
+    if not isinstance(components, str):
+        return _climbed(rows, parts, min(components, most), generator)
+    best, least = None, np.inf
+    for k in range(1, min(_MOST, most) + 1):
+        found = _climbed(rows, parts, k, generator)
+        price = found.joint.free_parameters() * np.log(max(rows.weight, 1.0))
+        bic = -2 * found.log_likelihood + price
+        if best is not None and not bic < least:
+            break
+        best, least = found, bic
+    assert best is not None
+    return best
+
+
+def _climbed(rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any) -> Climb:
+    search = Search.of(2 if k > 1 else 1, generator)
+    aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
+    best = climbed(rows, aim, search, watch=lambda _: None).best
+    assert best is not None
+    return best

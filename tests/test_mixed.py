@@ -1,0 +1,209 @@
+"""Classes that are mixtures: the density by plain formulas, the questions it answers, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
+
+import likely
+from likely import Classifier, Mixture
+
+
+def crossed(n=600, seed=0):
+    """Return rows of two classes, each two clouds, that no single Gaussian of each tells apart."""
+    generator = np.random.default_rng(seed)
+    y, side = generator.integers(0, 2, n), generator.choice([-1.0, 1.0], n)
+    X = 0.7 * generator.normal(size=(n, 2)) + 3.0 * np.column_stack([side, np.where(y == 1, side, -side)])
+    return X, np.array(["falls", "rises"])[y]
+
+
+def plain_log_densities(model, X):
+    """Return log p(x | class) by the textbook, from the parameters of every component."""
+    density = model.joint_.densities[0]
+    inner, k = density.inner.densities[0], density.classes
+    found = np.empty((len(X), k))
+    for c in range(k):
+        scores = []
+        for m, weight in enumerate(density.weights[c]):
+            place = m * k + c
+            spread = inner.covariance[place] if hasattr(inner, "covariance") else np.diag(inner.variance[place])
+            if weight > 0:
+                scores.append(np.log(weight) + multivariate_normal(inner.means[place], spread).logpdf(X))
+        found[:, c] = logsumexp(scores, axis=0)
+    return found
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+@pytest.mark.parametrize("components", [2, 3, "auto"])
+def test_the_density_is_the_sum_over_components(covariance, components):
+    X, y = load_iris(return_X_y=True)
+    model = Classifier(components=components, covariance=covariance, calibrate=False).fit(X, y)
+    plain = plain_log_densities(model, X) + np.log(model.priors_)
+    np.testing.assert_allclose(model.log_density(X), logsumexp(plain, axis=1), rtol=1e-10)
+    expected = np.exp(plain - logsumexp(plain, axis=1, keepdims=True))
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
+    np.testing.assert_allclose(model.joint_.densities[0].weights.sum(axis=1), 1.0)
+
+
+def test_each_class_is_as_likely_as_under_a_mixture_of_its_own():
+    X, y = crossed()
+    model = Classifier(components=2, covariance="full", calibrate=False).fit(X, y)
+    plain = plain_log_densities(model, X)
+    for c, label in enumerate(model.classes_):
+        rows = X[y == label]
+        alone = Mixture(2, n_starts=2, tolerance=1e-5).fit(rows)
+        assert plain[y == label, c].sum() == pytest.approx(alone.log_likelihood_, abs=1e-2)
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_two_clouds_in_each_class_are_told_apart(calibrate):
+    X, y = crossed()
+    new, truth = crossed(seed=1)
+    one = Classifier(calibrate=calibrate, covariance="diagonal").fit(X, y)
+    two = Classifier(components=2, calibrate=calibrate).fit(X, y)
+    assert two.score(new, truth) > 0.99
+    assert two.score(new, truth) >= one.score(new, truth)
+    assert Classifier(calibrate=False).fit(X, y).score(new, truth) < 0.7
+
+
+def test_auto_finds_how_many_components_a_class_has():
+    generator = np.random.default_rng(0)
+    X = np.concatenate([generator.normal(size=200), generator.normal(size=100) - 6, generator.normal(size=100) + 6])
+    y = np.repeat(["one", "two"], 200)
+    model = Classifier(components="auto", calibrate=False).fit(X[:, None], y)
+    assert (model.joint_.densities[0].weights > 0).sum(axis=1).tolist() == [1, 2]
+
+
+def test_a_class_of_few_rows_has_few_components():
+    X, y = crossed(60)
+    y = y.astype("<U6")
+    y[:3] = "rare"
+    model = Classifier(components=3, calibrate=False).fit(X, y)
+    rare = model.classes_.tolist().index("rare")
+    assert (model.joint_.densities[0].weights[rare] > 0).sum() == 1
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def table(n=300):
+    X, y = crossed(n)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    generator = np.random.default_rng(5)
+    frame["sign"] = np.where(X[:, 0] > 0, "plus", "minus")
+    frame["id"] = np.arange(n).astype(str)
+    frame = frame.mask(generator.random(frame.shape) < 0.1)
+    return frame, y
+
+
+def test_questions_about_a_table_with_holes_and_a_column_left_out(tmp_path):
+    frame, y = table()
+    model = Classifier({"id": "ignore"}, components=2, covariance="full").fit(frame, y)
+    assert model.score(frame, y) > 0.8
+    filled = model.impute(frame)
+    assert not filled[["a", "b", "sign"]].isna().any().any()
+    agree = frame["sign"].isna() & frame["a"].notna()
+    assert (filled["sign"][agree] == np.where(frame["a"][agree] > 0, "plus", "minus")).mean() > 0.9
+    drawn, labels = model.sample(2000, random_state=0)
+    assert drawn.schema.names == ["a", "b", "sign"]
+    assert set(labels) == {"falls", "rises"}
+    signs = np.where(np.array(drawn["a"]) > 0, "plus", "minus")
+    assert (signs == np.array(drawn["sign"].to_pylist())).mean() > 0.95
+    values, shares = model.joint_.column_posterior(model._read_next(frame), 2)
+    assert shares.shape == (len(frame), len(values))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    model.save(tmp_path / "mixed.likely")
+    again = likely.load(tmp_path / "mixed.likely")
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    np.testing.assert_array_equal(again.log_density(frame), model.log_density(frame))
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_explanations_add_up(calibrate):
+    frame, y = table()
+    model = Classifier({"id": "ignore"}, components=2, calibrate=calibrate).fit(frame, y)
+    told, p = model.explain(frame.head(20)), model.predict_log_proba(frame.head(20))
+    rows, places = np.arange(20), [np.searchsorted(model.classes_, label) for label in (told.label, told.against)]
+    assert np.abs(told.cells).max() > 1
+    np.testing.assert_allclose(
+        told.base + told.cells.sum(axis=1), p[rows, places[0]] - p[rows, places[1]], atol=1e-6, rtol=1e-6
+    )
+
+
+def test_conditional_means_by_plain_formulas():
+    """E[a | b] of one class: components by how well they explain b, each with its regression."""
+    X, y = crossed()
+    model = Classifier(components=2, covariance="full", calibrate=False).fit(X, y)
+    density = model.joint_.densities[0]
+    inner, k = density.inner.densities[0], 2
+    b = np.array([-2.5, 0.3, 2.8])
+    rows = np.column_stack([np.full(3, np.nan), b])
+    for c, label in enumerate(model.classes_):
+        scores, means = [], []
+        for m in range(2):
+            mean, spread = inner.means[m * k + c], inner.covariance[m * k + c]
+            scores.append(np.log(density.weights[c, m]) + multivariate_normal(mean[1], spread[1, 1]).logpdf(b))
+            means.append(mean[0] + spread[0, 1] / spread[1, 1] * (b - mean[1]))
+        shares = np.exp(np.array(scores) - logsumexp(scores, axis=0))
+        found = model.impute(rows, [label] * 3)
+        np.testing.assert_allclose(found[:, 0], (shares * np.array(means)).sum(axis=0), rtol=1e-9)
+
+
+def test_more_rows_are_shared_among_the_components():
+    X, y = crossed()
+    model = Classifier(components=2, covariance="full").fit(X[:400], y[:400])
+    model.partial_fit(X[400:], y[400:])
+    assert model.class_count_.sum() == 600
+    parts = model._known().statistics.blocks[0]
+    assert parts.weights.sum() == pytest.approx(600)
+    assert model.score(X, y) > 0.99
+
+
+def test_rows_without_a_label_are_shared_among_classes_and_components():
+    X, y = crossed()
+    left = y.astype(object)
+    left[60:] = None
+    model = Classifier(components=2, calibrate=False, unlabelled=1.0).fit(X, left)
+    assert model.class_count_.sum() == pytest.approx(600)
+    assert model.score(X, y) > 0.99
+
+
+def test_evaluation_fits_components_without_the_fold():
+    X, y = crossed(200)
+    assert Classifier(components=2, calibrate=False).evaluate(X, y, folds=4).accuracy > 0.97
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_the_same_rows_make_the_same_model(calibrate):
+    X, y = crossed(200)
+    one, two = (Classifier(components=2, calibrate=calibrate).fit(X, y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("change", ["merge", "forget", "emptied"])
+def test_what_needs_one_component_is_refused(change):
+    X, y = crossed(100)
+    model = Classifier(components=2).fit(X, y)
+    before = model.predict_proba(X)
+    given = {"merge": (model,), "forget": (X[:5], y[:5]), "emptied": ()}[change]
+    with pytest.raises(ValueError, match=r"expected classes of one component to .*, got mixtures"):
+        getattr(model, change)(*given)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_a_class_that_comes_later_is_refused():
+    X, y = crossed(100)
+    model = Classifier(components=2, calibrate=False).fit(X, y)
+    with pytest.raises(ValueError, match="expected classes whose components are known, got 'new'"):
+        model.partial_fit(X[:2], ["new", "new"])
+
+
+@pytest.mark.parametrize("components", [0, -1, 1.5, "two", None, True])
+def test_a_bad_number_of_components_is_refused(components):
+    with pytest.raises(ValueError, match="expected components as a whole number of 1 or more, or 'auto'"):
+        Classifier(components=components).fit(*crossed(20))
+
+
+def test_a_tied_covariance_is_refused():
+    with pytest.raises(ValueError, match="expected covariance='diagonal' or 'full' of classes that are mixtures"):
+        Classifier(components=2, covariance="tied").fit(*crossed(20))
