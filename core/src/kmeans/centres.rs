@@ -2,7 +2,7 @@
 
 use super::points::Points;
 use super::real::Real;
-use super::tile::{EVEN, Least, Packed, ROWS, TOGETHER};
+use super::tile::{EVEN, Least, Packed, ROWS, together};
 use crate::threads;
 
 /// No centre: what fills a group up.
@@ -190,8 +190,8 @@ impl<T: Real> Centres<T> {
                 continue;
             }
             // The run that the place is in, and how long it is.
-            let run = place - (place - self.starts[group]) % TOGETHER;
-            let together = TOGETHER.min(self.starts[group + 1] - run);
+            let run = place - (place - self.starts[group]) % together(features);
+            let length = together(features).min(self.starts[group + 1] - run);
             let value = self.value(centre as usize);
             let norm: f64 = value.iter().map(|c| c * c).sum();
             norms[centre as usize] = norm;
@@ -201,7 +201,7 @@ impl<T: Real> Centres<T> {
                 if self.transposed {
                     feature * places + place
                 } else {
-                    run * features + feature * together + (place - run)
+                    run * features + feature * length + (place - run)
                 }
             };
             for (j, &c) in value.iter().enumerate() {

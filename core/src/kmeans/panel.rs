@@ -7,6 +7,9 @@ use super::vector::Vector;
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
+/// Rows of more columns are long.
+pub const LONG: usize = 128;
+
 /// Some rows, and their squared norms.
 pub struct Panel<T> {
     memory: Vec<T>,
@@ -40,6 +43,15 @@ impl<T: Real> Panel<T> {
     }
 }
 
+/// How many bytes behind rows that lie side by side the next ones lie, if they are long: so many at once are more than the
+/// machine itself foresees. 0 if they are not.
+#[inline(always)]
+fn next_rows<T>(rows: &Side<*const T>, columns: usize) -> isize {
+    let step = rows[1] as isize - rows[0] as isize;
+    let side_by_side = rows[ROWS - 1] as isize - rows[0] as isize == step * (ROWS as isize - 1);
+    if side_by_side && columns > LONG { step * ROWS as isize } else { 0 }
+}
+
 /// # Safety
 /// The machine must have the instructions of `V`; every row must be good for the columns.
 #[inline(always)]
@@ -47,9 +59,15 @@ unsafe fn turn<V: Vector>(rows: &Side<*const V::Number>, origin: &[V::Number], o
     let columns = origin.len();
     assert!(out.len() >= columns * ROWS);
     let whole = columns / V::LANES * V::LANES;
+    let ahead = next_rows(rows, columns);
     // Safe: the lengths are checked above.
     unsafe {
         for j in (0..whole).step_by(V::LANES) {
+            if ahead != 0 && (j * size_of::<V::Number>()).is_multiple_of(LINE) {
+                for row in rows {
+                    crate::simd::prefetch_later(row.add(j).wrapping_byte_offset(ahead));
+                }
+            }
             for side in (0..ROWS).step_by(V::LANES) {
                 let to = out.as_mut_ptr().add(j * ROWS + side);
                 V::transpose(&rows[side..side + V::LANES], j, origin.as_ptr().add(j), to, ROWS);

@@ -31,8 +31,9 @@ pub trait Points: Sync {
     /// The squared distance of a row from a centre over the cells that are there. Labels are defined by it: it is
     /// the same on every machine, and for every way to find which is least. `norm`: the square of the centre's.
     fn distance(&self, row: usize, centre: &[f64], norm: f64) -> f64;
-    /// Adds a row to a sum, and to the weights of its columns (or the one weight if no cell can be missing).
-    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]);
+    /// Adds a row to a sum, and to the weights of its columns (or the one weight if no cell can be missing); returns the
+    /// square of its cells less the origin.
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) -> f64;
     /// Writes a row as a centre: missing cells are 0, at the origin.
     fn as_centre(&self, row: usize, out: &mut [f64]);
     /// The place of a row along a direction. Equal rows have the same, others hardly ever.
@@ -67,6 +68,27 @@ fn squares(pairs: impl Fn(usize) -> f64, columns: usize) -> f64 {
         sums[j - whole] += t * t;
     }
     sums.iter().sum()
+}
+
+/// Adds numbers times a weight to sums, and returns their squares, added up side by side.
+#[inline(always)]
+fn added(numbers: impl Fn(usize) -> f64, weight: f64, sums: &mut [f64]) -> f64 {
+    let mut squares = [0.0; SIDE];
+    let (lines, rest) = sums.as_chunks_mut::<SIDE>();
+    let whole = lines.len() * SIDE;
+    for (i, line) in lines.iter_mut().enumerate() {
+        for (s, sum) in line.iter_mut().enumerate() {
+            let t = numbers(i * SIDE + s);
+            *sum += weight * t;
+            squares[s] += t * t;
+        }
+    }
+    for (s, sum) in rest.iter_mut().enumerate() {
+        let t = numbers(whole + s);
+        *sum += weight * t;
+        squares[s] += t * t;
+    }
+    squares.iter().sum()
 }
 
 #[inline(always)]
@@ -203,27 +225,24 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
     }
 
     #[inline(always)]
-    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) {
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) -> f64 {
         let line = self.view.row(row);
         if self.holes {
+            let mut square = 0.0;
             for (j, (sum, weights)) in sum.iter_mut().zip(weights).enumerate() {
                 let t = line[j].number() - self.origin[j];
                 if !t.is_nan() {
                     *sum += weight * t;
                     *weights += weight;
+                    square += t * t;
                 }
             }
-            return;
+            return square;
         }
         weights[0] += weight;
-        if let Some(line) = line.as_slice() {
-            for ((sum, x), o) in sum.iter_mut().zip(line).zip(self.origin) {
-                *sum += weight * (x.number() - o);
-            }
-        } else {
-            for ((sum, x), o) in sum.iter_mut().zip(line).zip(self.origin) {
-                *sum += weight * (x.number() - o);
-            }
+        match line.as_slice() {
+            Some(line) => added(|j| line[j].number() - self.origin[j], weight, &mut sum[..line.len()]),
+            None => added(|j| line[j].number() - self.origin[j], weight, sum),
         }
     }
 

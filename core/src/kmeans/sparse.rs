@@ -95,11 +95,14 @@ impl<A: Cell> Points for Sparse<'_, A> {
         square + elsewhere.max(0.0)
     }
 
-    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) {
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) -> f64 {
         weights[0] += weight;
+        let mut square = 0.0;
         for (j, x) in self.cells(row) {
             sum[j] += weight * x;
+            square += x * x;
         }
+        square
     }
 
     fn as_centre(&self, row: usize, out: &mut [f64]) {

@@ -22,15 +22,16 @@ impl Sums {
         Self { sum, weight, rows: vec![0; clusters], square: 0.0, columns, weights }
     }
 
-    /// Adds a row to a cluster; a negative weight takes it away.
+    /// Adds a row to a cluster and returns its square times its weight; a negative weight takes it away.
     #[inline(always)]
-    pub fn add<P: Points>(&mut self, points: &P, row: usize, weight: f64, cluster: usize) {
+    pub fn add<P: Points>(&mut self, points: &P, row: usize, weight: f64, cluster: usize) -> f64 {
         let sum = &mut self.sum[cluster * self.columns..(cluster + 1) * self.columns];
         let weights = &mut self.weight[cluster * self.weights..(cluster + 1) * self.weights];
-        if weight != 0.0 {
-            points.add(row, weight, sum, weights);
-            self.rows[cluster] += if weight > 0.0 { 1 } else { -1 };
+        if weight == 0.0 {
+            return 0.0;
         }
+        self.rows[cluster] += if weight > 0.0 { 1 } else { -1 };
+        weight * points.add(row, weight, sum, weights)
     }
 
     /// The mean of each cluster's cells, or where there is none the coordinate that it had.

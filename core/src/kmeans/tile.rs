@@ -6,10 +6,15 @@
 use super::real::Real;
 use super::vector::Vector;
 
-/// Centres that are scored together.
-pub const TOGETHER: usize = 4;
-/// Half of it: groups are filled up to a multiple of this with centres infinitely far away, and the last are scored by so many.
+/// Groups are filled up to a multiple of it with centres infinitely far away.
 pub const EVEN: usize = 2;
+
+/// Centres that are scored together: six fill the registers, four leave room for the least scores, which counts where
+/// columns are few. The last of a group may be fewer.
+#[inline(always)]
+pub fn together(columns: usize) -> usize {
+    if columns < 96 { 4 } else { 6 }
+}
 
 /// Rows of a panel.
 pub const ROWS: usize = 16;
@@ -50,7 +55,7 @@ impl<T: Real> Least<T> {
     }
 }
 
-/// A group of centres as they are multiplied with panels: their weights in runs of [`TOGETHER`], the last one shorter, each
+/// A group of centres as they are multiplied with panels: their weights in runs of [`together`], the last one shorter, each
 /// column by column; and what each score begins with.
 #[derive(Clone, Copy)]
 pub struct Packed<'a, T> {
@@ -134,12 +139,13 @@ unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, ou
             let (far, x) = (V::all(V::Number::INFINITY), panel.as_ptr().add(side));
             let mut best = Best { first: [far; 2], second: [far; 2], place: [V::all(V::Number::ZERO); 2] };
             let mut done = 0;
-            while centres - done >= TOGETHER {
-                best.take::<TOGETHER>(columns, x, &packed, done);
-                done += TOGETHER;
-            }
-            if centres > done {
-                best.take::<EVEN>(columns, x, &packed, done);
+            while centres > done {
+                match together(columns).min(centres - done) {
+                    6 => best.take::<6>(columns, x, &packed, done),
+                    4 => best.take::<4>(columns, x, &packed, done),
+                    _ => best.take::<EVEN>(columns, x, &packed, done),
+                }
+                done += together(columns);
             }
             for r in 0..2 {
                 let at = side + r * V::LANES;

@@ -2,7 +2,7 @@
 
 use super::assign::{NONE, Piece};
 use super::centres::Centres;
-use super::panel::Panel;
+use super::panel::{LONG, Panel};
 use super::points::Points;
 use super::real::Real;
 use super::sums::Sums;
@@ -26,8 +26,6 @@ pub struct Worker<'a, P: Points> {
     changes: Sums,
     follow: bool,
     stop: &'a AtomicBool,
-    /// the origin itself
-    nowhere: Vec<f64>,
     moved: usize,
     /// 0 as long as the squares of all rows are finite, else NaN
     finite: Side<P::Number>,
@@ -64,7 +62,6 @@ impl<'a, P: Points> Worker<'a, P> {
             changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.holes()),
             follow,
             stop,
-            nowhere: vec![0.0; points.columns()],
             moved: 0,
             finite: [P::Number::ZERO; ROWS],
         }
@@ -89,8 +86,9 @@ impl<'a, P: Points> Worker<'a, P> {
             }
             self.load(piece, now);
             let next = some.peek().copied().unwrap_or_default();
-            // Rows that lie side by side the machine itself foresees.
-            if next.last().is_some_and(|last| last.wrapping_sub(next[0]) as usize >= next.len()) {
+            // Long rows that lie side by side are asked for where the panel is loaded.
+            let apart = next.last().is_some_and(|last| last.wrapping_sub(next[0]) as usize >= next.len());
+            if apart || self.points.columns() <= LONG {
                 for &row in next {
                     let row = row as usize;
                     self.points.prefetch(piece.first + row);
@@ -287,9 +285,10 @@ impl<'a, P: Points> Worker<'a, P> {
         let weight = self.weights.map_or(1.0, |weights| weights[number]);
         if before != NONE {
             self.changes.add(self.points, number, -weight, before as usize);
-        } else if weight > 0.0 {
-            self.changes.square += weight * self.points.distance(number, &self.nowhere, 0.0);
         }
-        self.changes.add(self.points, number, weight, label);
+        let square = self.changes.add(self.points, number, weight, label);
+        if before == NONE {
+            self.changes.square += square;
+        }
     }
 }
