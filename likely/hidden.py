@@ -125,7 +125,8 @@ def climb(
         found = rows.expect(joint) if step < most else Step(at.statistics, rows.log_likelihood(joint))
         gain = found.log_likelihood - at.log_likelihoods[-1] if step > at.since else np.inf
         at = at._replace(log_likelihoods=(*at.log_likelihoods, found.log_likelihood))
-        converged = bool(gain < tolerance * rows.weight)
+        # With a prior, or categories that a step has found, the likelihood may fall on the way.
+        converged = bool(abs(gain) < tolerance * rows.weight)
         if converged or step == most or not np.isfinite(found.log_likelihood):
             break
         at = at._replace(statistics=found.statistics)

@@ -20,6 +20,8 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
     """
     if labels is None:
         raise ValueError("requires y to be passed, but the target y is None: give one label for each row of X")
+    if isinstance(labels, np.ma.MaskedArray):
+        labels = labels.tolist()  # None where they are masked
     y = np.asarray(labels)
     if y.ndim == 2 and y.shape[1] == 1:
         _warn_column_vector()
@@ -28,7 +30,7 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         raise ValueError(f"expected one label for each row, got an array of shape {y.shape}: y should be a 1d array")
     if len(y) != rows:
         raise ValueError(f"expected one label for each of the {rows} rows of X, got {len(y)} labels")
-    if partly and (missing := _missing(y, labels)).any():
+    if partly and (missing := missing_labels(y, labels)).any():
         return _read_known(y, labels, missing)
     if y.dtype.kind == "f":
         return _read_float_labels(y)
@@ -48,7 +50,7 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         return named, np.fromiter(map(place.__getitem__, values), dtype=np.int32, count=len(values))
     if listed is not None:
         y = np.asarray(listed, dtype=object)
-    if (missing := _missing(y, labels)).any():
+    if (missing := missing_labels(y, labels)).any():
         first = int(np.argmax(missing))
         raise ValueError(
             f"expected a label for each row, got {y[first]!r} at index {first} of y "
@@ -62,10 +64,12 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
     return classes, places.astype(np.int32)
 
 
-def _missing(y: NDArray[Any], labels: Any) -> NDArray[np.bool_]:
+def missing_labels(y: NDArray[Any], labels: Any) -> NDArray[np.bool_]:
     """Return which labels are missing: in ``y``, or in the list that it was made of, in which NaN has become text."""
     if y.dtype.kind == "f":
         return np.asarray(np.isnan(y))
+    if y.dtype.kind in "mM":
+        return np.asarray(np.isnat(y))
     values = y if y.dtype.kind == "O" else labels if isinstance(labels, list | tuple) else ()
     if set(map(type, values)) <= {str, int, bool}:
         return np.zeros(len(y), dtype=bool)
@@ -75,8 +79,12 @@ def _missing(y: NDArray[Any], labels: Any) -> NDArray[np.bool_]:
 def _read_known(y: NDArray[Any], labels: Any, missing: NDArray[np.bool_]) -> tuple[Labels, NDArray[np.int32]]:
     if missing.all():
         raise ValueError(f"expected a label for some rows, got {len(y)} rows without any: use Mixture to find groups")
-    whole = y.dtype.kind == "f"
-    known = y[~missing] if whole else [label for label, gone in zip(labels, missing, strict=True) if not gone]
+    if y.dtype.kind == "O":
+        known = y[~missing].tolist()
+    elif y.dtype.kind == "U":  # in which NaN has become text
+        known = [label for label, gone in zip(labels, missing, strict=True) if not gone]
+    else:
+        known = y[~missing]
     codes = np.full(len(y), -1, dtype=np.int32)
     classes, codes[~missing] = read_labels(known, len(known))
     return classes, codes

@@ -276,11 +276,13 @@ def choose_mixture(
     out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
     for fold in range(folds.number):
         rows, others = np.flatnonzero(folds.places == fold), folds.places != fold
-        if len(rows):
-            known = folds.assignment.taken(others)
+        known = folds.assignment.taken(others)
+        if len(rows) and others.any():
             part, statistics = mix(encoded.taken(others), known, parts, components, seed)
             shares = np.log(class_shares(class_weights(known).sums["weight"]))
             out[rows] = log_posteriors(part.family.solve(statistics), encoded.taken(rows), shares)
+        elif len(rows):  # there is nothing to know them by
+            out[rows] = np.log(class_shares(np.zeros(out.shape[1])))
     part, statistics = mix(encoded, folds.assignment, parts, components, seed)
     return Chosen(part.family, statistics, out)
 

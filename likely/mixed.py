@@ -23,8 +23,8 @@ from likely.table import Block, Columns, Table
 _MOST = 8
 # Rows that each component must have, as they are dealt out.
 _ROWS_EACH = 5
-_TOLERANCE = 1e-5
-_STEPS = 200
+_TOLERANCE = 1e-4
+_STEPS = 100
 
 
 @dataclass(frozen=True)

@@ -96,3 +96,9 @@ def test_rows_without_a_label_on_the_command_line(tmp_path):
     assert load(model).class_count_.sum() == pytest.approx(200)
     bad = run("fit", tmp_path / "some.csv", "-t", "y", "-o", model, "--unlabelled", "some")
     assert "expected --unlabelled as a number of 0 or more, or auto, got 'some'" in bad.stderr
+
+
+def test_noise_is_one_group(tmp_path):
+    np.savetxt(tmp_path / "noise.csv", np.random.default_rng(0).normal(size=(30, 4)), delimiter=",", header="a,b,c,d")
+    result = run("cluster", tmp_path / "noise.csv", "-k", "auto", "-o", tmp_path / "g.likely", "--most", 8)
+    assert "Mixture of 1 group:" in result.stdout

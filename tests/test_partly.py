@@ -175,7 +175,8 @@ def test_the_weight_is_chosen_by_labels_that_are_held_back():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(600, 1)) + np.repeat([0.0, 6.0], 300)[:, None]
     noise = generator.integers(0, 2, 600)
-    assert NaiveBayes().fit(X, hidden(noise, 0.1)).unlabelled_ == 0.0
+    with pytest.warns(UserWarning, match="540 rows without a label are left out: labels that are held back"):
+        assert NaiveBayes().fit(X, hidden(noise, 0.1)).unlabelled_ == 0.0
 
 
 def topics(n, seed):
@@ -264,6 +265,60 @@ def test_one_label_in_all_is_enough_to_answer(make):
     X, _ = blobs(50)
     left = np.full(50, None)
     left[7] = "only"
-    model = make().fit(X, left)
-    assert model.unlabelled_ == 0.0
+    with pytest.warns(UserWarning, match="49 rows without a label are left out"):
+        model = make().fit(X, left)
     assert set(model.predict(X)) == {"only"}
+
+
+def test_categories_that_only_rows_without_a_label_have_do_not_end_the_steps():
+    """Such a category costs nothing before it is known: the likelihood falls at first."""
+    generator = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    p = generator.dirichlet(np.ones(8), size=(2, 12))
+    frame = pd.DataFrame(
+        {f"c{j}": ["abcdefgh"[generator.choice(8, p=p[c, j])] for c in y] for j in range(12)},
+    )
+    left = [int(c) if i < 6 else None for i, c in enumerate(y)]
+    found = NaiveBayes(unlabelled=1).fit(frame, left).predict_proba(frame)
+    assert -np.log(found[np.arange(600), y])[6:].mean() < 0.06
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, Classifier])
+def test_neither_order_nor_copies_of_rows_matter(make):
+    X, y = blobs(120)
+    X, left = X.round(1), hidden(y, 0.15)
+    order = np.random.default_rng(0).permutation(120)
+    one = make(unlabelled=1.0).fit(X, left, np.full(120, 2.0)).predict_proba(X)
+    other = make(unlabelled=1.0).fit(X[order], left[order], np.full(120, 2.0)).predict_proba(X)
+    twice = make(unlabelled=1.0).fit(np.vstack([X, X]), np.concatenate([left, left])).predict_proba(X)
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    np.testing.assert_allclose(one, twice, atol=1e-6)
+
+
+def test_only_rows_that_have_a_label_are_scored():
+    X, y = blobs()
+    model = NaiveBayes().fit(X, y)
+    left = hidden(y, 0.1)
+    known = np.array([label is not None for label in left])
+    assert model.score(X, left) == model.score(X[known], y[known])
+    with pytest.raises(ValueError, match="expected a label for some rows"):
+        model.score(X[:2], [None, None])
+
+
+def test_labels_without_weight_are_refused():
+    X, y = blobs(40)
+    left = hidden(y, 0.1)
+    weights = np.array([float(label is None) for label in left])
+    with pytest.raises(ValueError, match="expected a positive weight in some row that has a label"):
+        NaiveBayes(unlabelled=1).fit(X, left, weights)
+
+
+def test_labels_that_are_masked_or_of_arrow_or_dates():
+    import pyarrow as pa
+
+    masked = np.ma.masked_array([0, 1, 1], mask=[False, False, True])
+    assert read_labels(masked, 3, partly=True)[1].tolist() == [0, 1, -1]
+    classes, codes = read_labels(pa.array(["yes", None, "no"]), 3, partly=True)
+    assert (classes.tolist(), codes.tolist()) == (["no", "yes"], [1, -1, 0])
+    dates = np.array(["2024-01-01", "NaT", "2023-01-01"], dtype="datetime64[D]")
+    assert read_labels(dates, 3, partly=True)[1].tolist() == [1, -1, 0]

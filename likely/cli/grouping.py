@@ -8,6 +8,8 @@ from likely.cli.learning import kinds_of
 from likely.cli.streams import check_model_place, opened, progress
 
 AUTO = "auto"
+# Enough that no group of hardly more than one row, however dense, is taken for a find.
+_PSEUDO_ROWS = 0.1
 
 
 def cluster(
@@ -41,6 +43,7 @@ def cluster(
         "columns": kinds_of(column, ignore, text) or "auto",
         "missing": tuple(missing),
         "n_starts": starts,
+        "pseudo_rows": _PSEUDO_ROWS,
         "random_state": seed,
     }
     with progress(rows, "reading"):
@@ -55,7 +58,7 @@ def cluster(
         return
     print(as_text(found))
     if len(tried) > 1:
-        print(f"chosen from {len(tried)} mixtures of up to {max(each.n_components for each in tried)} groups by BIC")
+        print(f"chosen from {len(tried)} mixtures by BIC")
 
 
 def _found(table: Any, number: int | None, most: int, structures: Any, settings: dict[str, Any]) -> tuple[Any, Any]:

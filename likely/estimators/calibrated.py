@@ -180,7 +180,7 @@ class Classifier(NaiveBayes):
     def _components(self) -> int | str:
         """Return how many components a class has, or raise if that is not said well."""
         given = self.components.item() if isinstance(self.components, np.generic) else self.components
-        if given == "auto" or (type(given) is int and given >= 1):
+        if type(given) in (int, str) and (given == "auto" or (type(given) is int and given >= 1)):
             if given != 1 and self.covariance == "tied":
                 raise ValueError(
                     "expected covariance='diagonal' or 'full' of classes that are mixtures, got 'tied': choose one"

@@ -38,7 +38,10 @@ class GenerativeClassifier(Kept):
 
     @property
     def unlabelled_(self) -> float | None:
-        """How much each row without a label counted in ``fit``; None if it was given none, or left them out."""
+        """How much each row without a label counted in the last ``fit``.
+
+        None if it was given none, left them out, or if something was learned, forgotten or loaded since.
+        """
         found: float | None = self._known().derived.get("unlabelled")
         return found
 
@@ -134,14 +137,20 @@ class GenerativeClassifier(Kept):
 
     def _begun_partly(self, table: Table, assignment: Assignment) -> Knowledge:
         """Learn first rows, of which some may have no label: their code is −1."""
-        known = int((assignment.codes >= 0).sum())
-        if known == table.rows:
+        is_known = assignment.codes >= 0
+        if is_known.all():
             return self._begun(table, assignment)
-        rows, count = Partly(table, assignment, self._begun), table.rows - known
+        counted = np.full(table.rows, True) if assignment.weights is None else assignment.weights > 0
+        known, count = int((is_known & counted).sum()), int((~is_known & counted).sum())
+        if not known:
+            raise ValueError("expected a positive weight in some row that has a label, got only zeros")
+        rows = Partly(table, assignment, self._begun)
         if not self._learns_unlabelled(known, count):
             tell_of_unlabelled(count)
             return rows.expected(0.0)
         knowledge, weight = rows.learned(check_unlabelled(self.unlabelled))
+        if weight == 0:
+            tell_of_unlabelled(count, why=": labels that are held back are expected no better with them")
         knowledge.derived["unlabelled"] = weight
         return knowledge
 

@@ -103,10 +103,10 @@ def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bo
         tell_of_unlabelled(dropped, y)
 
 
-def tell_of_unlabelled(count: int, y: Any = None) -> None:
+def tell_of_unlabelled(count: int, y: Any = None, why: str = "") -> None:
     """Warn that so many rows are not learned from; ``y`` may be the name of the column of labels."""
     if count:
-        tell(f"{count:,} rows without a label{f' in {y!r}' if isinstance(y, str) else ''} are left out")
+        tell(f"{count:,} rows without a label{f' in {y!r}' if isinstance(y, str) else ''} are left out{why}")
 
 
 def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, partly: bool = False) -> Labelled:

@@ -79,7 +79,7 @@ class Mixture(ByColumn, Criteria):
     n_iterations_, converged_
         how many steps the best start took, and whether it ended by itself
     log_likelihoods_
-        before every step of the best start; no step lowers it, unless an empty component was begun anew
+        before every step of the best start; but for a prior no step lowers it, unless an empty component was begun anew
     starts_
         log-likelihood, iterations and whether it converged, of each start
     n_features_in_, feature_names_in_

@@ -1,8 +1,8 @@
 """Labels partly known: rows without one are shared among the classes as the model expects, and learned from.
 
-If the joint alone compares classes, that is expectation maximisation, and the likelihood of all rows rises to a
-maximum. A calibrated comparison is learned in the same way, a few steps: sums are of all rows, but what is chosen and
-calibrated is judged by the rows whose labels are known.
+If the joint alone compares classes, that is expectation maximisation, and the likelihood of all rows (or with a prior,
+the posterior) rises to a maximum. A calibrated comparison is learned in the same way, a few steps: sums are of all
+rows, but what is chosen and calibrated is judged by the rows whose labels are known.
 
 Whether rows without a label help is asked of the others: they are taken away, fold by fold, and their labels expected.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.calibration import LEAST, fitted_temperature
+from likely.distinct import ranks
 from likely.estimators.knowledge import Knowledge
 from likely.families import UnsolvableError
 from likely.hidden import Hidden, climb
@@ -28,8 +29,8 @@ _STEPS = 4
 # Smaller shares of a row are left out there, and the others add up to one.
 _LEAST_SHARE = 0.05
 # Steps of expectation maximisation, and the least gain of one for each row.
-_MOST_STEPS = 100
-_TOLERANCE = 1e-6
+_MOST_STEPS = 300
+_TOLERANCE = 1e-7
 
 Begin = Callable[[Table, Assignment, NDArray[np.bool_] | None], Knowledge]
 
@@ -39,14 +40,17 @@ class Judged(NamedTuple):
 
     losses: Array
     """the log-loss of each row that has a label, after the best temperature"""
+    weights: Array
+    """how much each of them counts"""
     temperature: float
     """by which log posteriors are to be multiplied"""
 
     def better_than(self, other: "Judged") -> bool:
         """Say whether the losses are less than others, by more than the standard error of their differences."""
         with np.errstate(invalid="ignore"):  # losses are infinite where nothing could be learned
-            gain = other.losses - self.losses
-            return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+            gain, weights = other.losses - self.losses, self.weights
+            mean = np.average(gain, weights=weights)
+            return bool(mean > np.sqrt(np.average((gain - mean) ** 2, weights=weights) / weights.sum()))
 
 
 class Partly(NamedTuple):
@@ -104,10 +108,11 @@ class Partly(NamedTuple):
     def judged(self, weight: float) -> Judged:
         """Take one fold of rows with a label away after the other, and see how well their labels are expected."""
         rows = np.flatnonzero(self.known)
-        if len(rows) < 2:  # none could be learned from
-            return Judged(np.full(len(rows), np.inf), 1.0)
         codes, own = self.assignment.codes[rows], self._weights[rows]
-        folds = deal(codes, min(_FOLDS, len(rows)))
+        nothing = Judged(np.full(len(rows), np.inf), own, 1.0)
+        folds = self._folds(rows)
+        if folds.max() == 0:  # without it none could be learned from
+            return nothing
         found = np.empty((len(rows), len(self.assignment.classes)))
         for fold in range(int(folds.max()) + 1):
             held = rows[folds == fold]
@@ -118,12 +123,18 @@ class Partly(NamedTuple):
                 knowledge = self._replace(assignment=left).expected(weight)
                 found[folds == fold] = knowledge.comparison.posterior(self.table.taken(held), log=True)
             except UnsolvableError:
-                return Judged(np.full(len(rows), np.inf), 1.0)
+                return nothing
         found = np.maximum(np.nan_to_num(found, nan=LEAST), LEAST)
         _, temperature = fitted_temperature(found, codes, own)
         found *= temperature
         posterior_in_place(found, np.zeros(found.shape[1]), True)
-        return Judged(-found[np.arange(len(rows)), codes], temperature)
+        return Judged(-found[np.arange(len(rows)), codes], own, temperature)
+
+    def _folds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Deal rows out by their content, so that neither their order nor how often each is written matters."""
+        rank = ranks(self.table.taken(rows), self.assignment.taken(rows))
+        _, first = np.unique(rank, return_index=True)
+        return deal(self.assignment.codes[rows[first]], min(_FOLDS, len(first)))[rank]
 
     @property
     def _weights(self) -> Array:

@@ -12,7 +12,7 @@ from likely.estimators.knowledge import Calibrated, Knowledge, Modest, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, subtract_logs
 from likely.joint import Joint
-from likely.labels import is_missing
+from likely.labels import is_missing, missing_labels
 from likely.schema import check_name
 from likely.statistics import Array, Labels
 from likely.table import Block, Table
@@ -155,11 +155,15 @@ class Questions(Estimator):
         return self.joint_.log_density(self._read_next(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right."""
+        """Return the share of rows whose class is predicted right, of those that have a label."""
         predicted, labels = self.predict(X), np.asarray(y).ravel()
         if len(labels) != len(predicted):
             raise ValueError(f"expected one label for each of the {len(predicted)} rows of X, got {len(labels)} labels")
-        return float(np.average(predicted == labels, weights=sample_weight))
+        known = ~missing_labels(labels, y)
+        if not known.any():
+            raise ValueError(f"expected a label for some rows, got {len(labels)} rows without any")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(predicted[known] == labels[known], weights=weights))
 
     def sample(
         self, n: int = 1, random_state: Any = None, given: Mapping[Any, Any] | None = None
