@@ -201,7 +201,7 @@ def test_rows_may_be_fewer_than_columns():
 
 
 def test_more_components_than_different_rows():
-    with pytest.warns(UserWarning, match="components became empty: 1 begun anew at the rows explained worst, 0 of 3"):
+    with pytest.warns(UserWarning, match="components became empty: 3 begun anew at the rows explained worst, 1 of 3"):
         model = Mixture(3, covariance="diagonal").fit([[1.0], [1.0], [4.0], [4.0]])
     assert set(model.means_.ravel().round(3).tolist()) == {1.0, 4.0}
 
