@@ -85,7 +85,7 @@ def test_a_component_begun_anew_stays_so(tmp_path):
     X = np.array([[1.0], [1.0], [4.0], [4.0]])
     model = Mixture(3, covariance="diagonal", checkpoint=tmp_path / "a", max_iterations=50)
     interrupted(model, X, 2)
-    with pytest.warns(UserWarning, match="1 begun anew at the rows explained worst"):
+    with pytest.warns(UserWarning, match="3 begun anew at the rows explained worst"):
         model.fit(X)
 
 
