@@ -103,12 +103,12 @@ def mix(
 ) -> tuple[Part, MixedStatistics]:
     """Find the components of every class: so many, or with "auto" as many as the BIC favours.
 
-    >>> X = np.array([[-5.0], [-5.2], [-4.9], [-5.1], [5.0], [5.1], [4.8], [5.2], [0.0], [0.2], [-0.1], [0.1]])
-    >>> rows = Assignment(np.array(["inner", "outer"]), np.repeat([1, 0], [8, 4]).astype(np.int32))
+    >>> X = np.array([[-5.0, -5.2, -4.9, -5.1, -5.2, 5.0, 5.1, 4.8, 5.2, 4.9, 0.0, 0.2, -0.1, 0.1]]).T
+    >>> rows = Assignment(np.array(["inner", "outer"]), np.repeat([1, 0], [10, 4]).astype(np.int32))
     >>> from likely.families import Gaussian
     >>> part, found = mix(Table(X), rows, (Part(Gaussian(pseudo_rows=1e-4), None),), 2)
     >>> sorted(part.family.solve(found).inner.densities[0].means[[1, 3], 0].round(2).tolist())
-    [-5.05, 5.03]
+    [-5.08, 5.0]
     """
     classes, codes, weights = assignment
     generator = np.random.default_rng(seed)
