@@ -195,9 +195,7 @@ class Joint:
         Returns all cells and the places of the classes; only those cells that were missing are to be used.
         """
         self._must_be_density("drawing")
-        below = np.cumsum(self.classes_given(table, codes), axis=1)
-        drawn = (generator.random(table.rows)[:, None] * below[:, -1:] >= below).sum(axis=1)
-        drawn = np.minimum(drawn, len(self.classes) - 1)
+        drawn = drawn_places(self.classes_given(table, codes), generator)
         x = np.full((table.rows, self.width), np.nan)
         for part, density in zip(self.parts, self.densities, strict=True):
             x[:, self._columns(part)] = density.drawn(Block(table, part.columns), drawn, generator)
@@ -315,6 +313,13 @@ class Joint:
         part = self.parts[i]
         with readable_errors(table, part.family.expects):
             return self.densities[i].log_odds(Block(table, part.columns), one, other)
+
+
+def drawn_places(shares: Array, generator: "np.random.Generator") -> NDArray[np.int64]:
+    """Draw a place of every row by its shares (rows × places)."""
+    below = np.cumsum(shares, axis=1)
+    drawn = (generator.random(len(shares))[:, None] * below[:, -1:] >= below).sum(axis=1)
+    return np.asarray(np.minimum(drawn, shares.shape[1] - 1))
 
 
 def _without(cells: NDArray[Any], column: int) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.families import Density, subtract_logs
-from likely.joint import Joint, Part
+from likely.joint import Joint, Part, drawn_places
 from likely.learn import collect
 from likely.statistics import Array, Assignment, JointStatistics, Labels, Shared, Statistics
 from likely.table import Block, Table
@@ -141,17 +141,11 @@ class MixedDensity(Density):
 
     def sample(self, codes: Any, generator: "np.random.Generator") -> Any:
         """Draw a row of each of the given classes: first a component."""
-        components = self._drawn_components(self.weights[codes], generator) * self.classes + codes
+        components = drawn_places(self.weights[codes], generator) * self.classes + codes
         x = np.full((len(components), self._width), np.nan)
         for part, density in zip(self.inner.parts, self.inner.densities, strict=True):
             x[:, self._places(part)] = density.sample(components, generator)
         return x
-
-    @staticmethod
-    def _drawn_components(shares: Array, generator: "np.random.Generator") -> Any:
-        below = np.cumsum(shares, axis=1)
-        drawn = (generator.random(len(shares))[:, None] * below[:, -1:] >= below).sum(axis=1)
-        return np.minimum(drawn, shares.shape[1] - 1)
 
     @property
     def _columns(self) -> list[int] | None:
@@ -223,7 +217,7 @@ class MixedDensity(Density):
     def drawn(self, block: Block, codes: Any, generator: "np.random.Generator") -> Array:
         """Draw every cell of rows of the given classes, given the cells that are there."""
         shares = self.shares(block.table)[np.arange(block.table.rows), :, codes]
-        components = self._drawn_components(shares, generator) * self.classes + codes
+        components = drawn_places(shares, generator) * self.classes + codes
         x = np.full((block.table.rows, self._width), np.nan)
         for part, density in zip(self.inner.parts, self.inner.densities, strict=True):
             x[:, self._places(part)] = density.drawn(Block(block.table, part.columns), components, generator)

@@ -3,16 +3,16 @@
 import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.clustering import drawn_centres, given_centres
 from likely.estimators.centres import Centred
-from likely.estimators.saved_centres import SavedCentres
 from likely.labels import read_weights
+from likely.sklearn.face import Checked
 from likely.starts import Order, Points, read_points
 from likely.statistics import Array
 from likely.table import Table, read_table
@@ -31,10 +31,9 @@ COMMON: Mapping[str, Any] = {
 }
 
 
-class CentredFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, Centred):  # type: ignore[misc]
+class CentredFace(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, Centred):  # type: ignore[misc]
     """What both faces do: scikit-learn's parameters and messages."""
 
-    _parameter_constraints: ClassVar[Mapping[str, Any]]
     _default_n_init: ClassVar[int]
     init: Any
     n_init: Any
@@ -65,18 +64,6 @@ class CentredFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     @property
     def _n_features_out(self) -> int:
         return len(self._centres)
-
-    @classmethod
-    def _from_saved(cls, saved: SavedCentres) -> Self:
-        """Return the model that a file holds, or raise if its parts do not belong together."""
-        model = super()._from_saved(saved)
-        model._validate_params()
-        return model
-
-    def _validate_params(self) -> None:
-        """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""
-        values = {name: getattr(self, name) for name in self._parameter_constraints}
-        validate_parameter_constraints(self._parameter_constraints, values, type(self).__name__)
 
     def _check_against(self, table: Table) -> None:
         """Check the parameters against the rows that a fit begins with, and settle how often to begin."""

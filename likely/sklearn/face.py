@@ -9,16 +9,31 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from likely.estimators.classifier import GenerativeClassifier
-from likely.estimators.saved import Saved
 from likely.joint import Part
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Table
 
 
-class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignore[misc]
-    """A generative classifier with the parameters of one of scikit-learn's."""
+class Checked:
+    """What has parameters that are checked as scikit-learn's are, also when they are read from a file."""
 
     _parameter_constraints: ClassVar[Mapping[str, Any]]
+
+    @classmethod
+    def _from_saved(cls, saved: Any) -> Self:
+        """Return the model that a file holds, or raise if its parts do not belong together."""
+        model: Self = super()._from_saved(saved)  # type: ignore[misc]
+        model._validate_params()
+        return model
+
+    def _validate_params(self) -> None:
+        """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""
+        values = {name: getattr(self, name) for name in self._parameter_constraints}
+        validate_parameter_constraints(self._parameter_constraints, values, type(self).__name__)
+
+
+class Face(Checked, ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignore[misc]
+    """A generative classifier with the parameters of one of scikit-learn's."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all that was learned before.
@@ -56,18 +71,6 @@ class Face(ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignor
             raise ValueError("classes must be passed on the first call to partial_fit.")
         _check_labels(y, np.unique(classes))
         return super().partial_fit(X, y, classes, sample_weight)
-
-    @classmethod
-    def _from_saved(cls, saved: Saved) -> Self:
-        """Return the model that a file holds, or raise if its parts do not belong together."""
-        model = super()._from_saved(saved)
-        model._validate_params()
-        return model
-
-    def _validate_params(self) -> None:
-        """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""
-        values = {name: getattr(self, name) for name in self._parameter_constraints}
-        validate_parameter_constraints(self._parameter_constraints, values, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

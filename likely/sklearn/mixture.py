@@ -32,9 +32,10 @@ _TILE = 1 << 18
 class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's ``GaussianMixture``: groups that nobody has labelled, each a Gaussian.
 
-    It begins where scikit-learn begins, so that the same ``random_state`` finds the same components; only a tied
-    covariance begins with the rows that were drawn, where scikit-learn takes the scatter of all rows about 0. Cells may
-    be missing (NaN): the likelihood is that of the cells that are there. Sums are taken about the means, in float64.
+    Its steps are scikit-learn's, and so are the rows and shares that it draws to begin with; but "kmeans" begins with
+    the groups of ``likely.sklearn.KMeans``, and a tied covariance with the rows that were drawn, where scikit-learn
+    takes the scatter of all rows about 0. Cells may be missing (NaN): the likelihood is that of the cells that are
+    there. Sums are taken about the means, in float64.
 
     Parameters
     ----------
