@@ -67,6 +67,11 @@ class Clustering(NamedTuple):
     shift: float
     course: Array
 
+    @property
+    def distinct(self) -> int:
+        """How many clusters have rows."""
+        return int(np.count_nonzero(np.bincount(self.labels)))
+
     def beats(self, other: "Clustering | None") -> bool:
         """Say whether the inertia is less, and not by rounding only: clusters may be the same in another order."""
         return other is None or self.inertia < other.inertia * (1 - 1e-12)

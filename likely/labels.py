@@ -1,5 +1,6 @@
 """Labels and weights of rows, checked once: the sorted classes, and the place of each row's among them."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         raise ValueError("requires y to be passed, but the target y is None: give one label for each row of X")
     if isinstance(labels, np.ma.MaskedArray):
         labels = labels.tolist()  # None where they are masked
+    elif _has_nulls(labels):  # NumPy would make floats of integers with holes
+        labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     y = np.asarray(labels)
     if y.ndim == 2 and y.shape[1] == 1:
         _warn_column_vector()
@@ -62,6 +65,17 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         kinds = sorted({type(label).__name__ for label in y})
         raise TypeError(f"expected labels of one type, got {' and '.join(kinds)}: convert y to one of them") from None
     return classes, places.astype(np.int32)
+
+
+def _has_nulls(labels: Any) -> bool:
+    """Say whether there are holes among whole numbers of Arrow, Polars or pandas' nullable types."""
+    kind = str(getattr(labels, "type", getattr(labels, "dtype", ""))).lower()
+    if not re.match(r"u?int\d+|bool", kind):
+        return False
+    if hasattr(labels, "isna"):  # of pandas
+        return bool(labels.isna().any())
+    nulls = getattr(labels, "null_count", 0)
+    return bool(nulls() if callable(nulls) else nulls)
 
 
 def missing_labels(y: NDArray[Any], labels: Any) -> NDArray[np.bool_]:

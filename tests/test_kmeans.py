@@ -351,3 +351,11 @@ def test_float32_rows_asked_of_a_model_of_float64():
     found = model.predict(asked)
     near = expected[np.arange(500), found]
     np.testing.assert_allclose(near, expected.min(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("heavy", [1e4, 1e8, 1e12, 1e14])
+def test_heavy_rows_that_have_left_a_cluster_leave_no_trace(heavy):
+    X = np.array([[-2.0], [0.0], [9.0], [12.0], [3.3], [5.1], [6.2]])
+    model = KMeans(3, start=[[-8.0], [5.0], [18.0]]).fit(X, sample_weight=[heavy] * 4 + [1.0] * 3)
+    assert model.labels_.tolist() == [0, 0, 2, 2, 1, 1, 1]
+    np.testing.assert_allclose(model.cluster_centers_[1], np.mean(X[4:], axis=0), rtol=1e-14)

@@ -314,11 +314,21 @@ def test_labels_without_weight_are_refused():
 
 
 def test_labels_that_are_masked_or_of_arrow_or_dates():
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     masked = np.ma.masked_array([0, 1, 1], mask=[False, False, True])
     assert read_labels(masked, 3, partly=True)[1].tolist() == [0, 1, -1]
     classes, codes = read_labels(pa.array(["yes", None, "no"]), 3, partly=True)
     assert (classes.tolist(), codes.tolist()) == (["no", "yes"], [1, -1, 0])
+    nullable = (pa.array([3, None, 5]), pl.Series([3, None, 5]), pd.array([3, None, 5], dtype="Int64"))
+    for labels in (*nullable, pd.Series(nullable[-1]), pa.chunked_array([[3, None], [5]])):
+        classes, codes = read_labels(labels, 3, partly=True)
+        assert (classes.dtype.kind, classes.tolist(), codes.tolist()) == ("i", [3, 5], [0, -1, 1])
+    moments = pl.Series([1, 2, None]).cast(pl.Datetime("ns"))
+    assert read_labels(moments, 3, partly=True)[0].astype(np.int64).tolist() == [1, 2]
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert read_labels(pl.DataFrame({"y": [3, 4]}), 2)[1].tolist() == [0, 1]
     dates = np.array(["2024-01-01", "NaT", "2023-01-01"], dtype="datetime64[D]")
     assert read_labels(dates, 3, partly=True)[1].tolist() == [1, -1, 0]

@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 
 from likely import files, native
 from likely.clustering import given_centres, means, merged, nearest
+from likely.engines import engine_of
 from likely.estimators.entries import kind_of
+from likely.estimators.kmeans_rows import schema_of
+from likely.estimators.labelled import is_typed, together
+from likely.estimators.lazily import answered
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.estimators.saved_centres import KINDS, SavedCentres
 from likely.families import on_one_line
 from likely.families.base import readable_errors
 from likely.labels import read_weights
+from likely.reading import open_rows
 from likely.starts import Points, readable
 from likely.statistics import Array, Statistics
 from likely.table import Columns, SparseRows, Table
@@ -36,7 +41,13 @@ class Centred(Estimator):
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of each row: the number of its nearest centre."""
-        points, centres = self._points(self._asked(X))
+        if (engine := engine_of(X)) is not None:
+            self._known_statistics()
+            return answered(self, engine, "predict", {})  # type: ignore[no-any-return]
+        table = self._asked(X)
+        if table.rows == 0:
+            return np.zeros(0, dtype=np.int32)
+        points, centres = self._points(table)
         return nearest(points, centres, wanted=False)[0]
 
     def transform(self, X: Any) -> Array:
@@ -163,6 +174,8 @@ class Centred(Estimator):
     def _asked(self, X: Any) -> Table:
         if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
+        if hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
+            return schema_of(self.feature_names_in_).table(together(open_rows(X)))
         return self._read_next(X)
 
     @property

@@ -15,6 +15,7 @@ from likely.clustering import (
     restarts,
 )
 from likely.estimators.centres import Centred
+from likely.estimators.kmeans_rows import Everywhere, everywhere, moved
 from likely.labels import read_weights
 from likely.minibatches import Settings, follow
 from likely.starts import Order, Points, read_points
@@ -127,6 +128,8 @@ class KMeans(Centred):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
+        if sample_weight is None and (elsewhere := everywhere(X)) is not None:
+            return self._fit_everywhere(elsewhere)
         table = self._read_first(X)
         weights = read_weights(sample_weight, table.rows)
         k = self._check(table)
@@ -145,8 +148,23 @@ class KMeans(Centred):
         self._origin = points.origin
         self.statistics_ = about_centres(points, found, weights)
         self._keep_centres(found.centres, points.known)
-        if len(distinct := np.unique(found.labels)) < k:
-            tell(f"found {len(distinct)} distinct clusters, fewer than n_clusters={k}: are rows of X the same?")
+        if (distinct := found.distinct) < k:
+            tell(f"found {distinct} distinct clusters, fewer than n_clusters={k}: are rows of X the same?")
+        return self
+
+    def _fit_everywhere(self, data: Everywhere) -> Self:
+        """Begin with some rows; then every movement of the centres is a pass over all. There are no ``labels_``."""
+        self.fit(data.table, sample_weight=data.weights)
+        if data.whole:
+            return self
+        del self.labels_
+        first = (
+            self._centres if isinstance(self.start, str) else np.asarray(self.start, dtype=np.float64) - self._origin
+        )
+        least = float(self.tolerance) * read_points(data.table).variance
+        centres, found, self.n_iter_ = moved(data, first, self._origin, self._known_columns, self.max_iterations, least)
+        self.statistics_, self.inertia_ = found
+        self._keep_centres(centres, self._known_columns)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -3,7 +3,6 @@
 import warnings
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -127,7 +126,7 @@ class KMeans(CentredFace):
         self.labels_, self.inertia_ = found.labels, found.inertia
         # scikit-learn counts the iteration in which nothing changes.
         self.n_iter_ = found.iterations + found.settled
-        distinct = len(np.unique(found.labels))
+        distinct = found.distinct
         if distinct < self.n_clusters:
             tell(
                 f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({self.n_clusters}). Possibly "

@@ -63,14 +63,17 @@ impl<P: Points> Worker<'_, P> {
     #[inline(always)]
     #[allow(clippy::needless_bitwise_bool)]
     fn doubtful_of_one_group(&self, piece: &Piece) -> Vec<u32> {
-        let (centres, moved) = (self.centres, self.centres.group_moved[0]);
+        let (moved, slack) = (self.centres.group_moved[0], self.slack);
+        // Of each centre how far it moved, and half of how far the next one is.
+        let known: Vec<[f32; 2]> =
+            self.centres.moved.iter().zip(&self.centres.half).map(|(&moved, &half)| [moved, half]).collect();
         let mut rows = vec![0; piece.labels.len()];
         let mut count = 0;
-        let known = piece.labels.iter().zip(&*piece.upper).zip(&*piece.lower);
-        for (i, ((&label, &upper), &lower)) in known.enumerate() {
-            let own = label.max(0) as usize;
-            let upper = (upper + centres.moved[own]) * (1.0 + 1e-6) + self.slack;
-            let proven = (label != NONE) & ((lower - moved > upper) | (centres.half[own] > upper));
+        let bounds = piece.labels.iter().zip(&*piece.upper).zip(&*piece.lower);
+        for (i, ((&label, &upper), &lower)) in bounds.enumerate() {
+            let [own, half] = known[label.max(0) as usize];
+            let upper = (upper + own) * (1.0 + 1e-6) + slack;
+            let proven = (label != NONE) & ((lower - moved > upper) | (half > upper));
             rows[count] = i as u32;
             count += usize::from(!proven);
         }

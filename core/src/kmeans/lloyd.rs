@@ -70,6 +70,10 @@ pub fn run<P: Points>(
             }
         }
         repair(points, weights, &mut state, &mut total, &centres);
+        if !holes && total.worn() {
+            total = Total::new(number, columns, holes);
+            total.take(&collect(points, weights, &state.labels, number));
+        }
         let means = total.restored().means(&centres.values);
         shift = centres.shift(means);
         if iterations == 1 && centres.groups() > 1 {
@@ -110,11 +114,12 @@ const BLOCK: usize = 4096;
 /// The sums of all rows.
 pub fn collect<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], clusters: usize) -> Sums {
     let (rows, columns) = (points.rows(), points.columns());
-    let block = BLOCK.max(rows.div_ceil(64));
+    let (block, origin) = (BLOCK.max(rows.div_ceil(64)), vec![0.0; columns]);
     let parts = threads::map(rows.div_ceil(block), rows * columns, |piece| {
         let mut sums = Sums::zero(clusters, columns, points.holes());
         for row in piece * block..((piece + 1) * block).min(rows) {
-            sums.add(points, row, weights.map_or(1.0, |weights| weights[row]), labels[row] as usize);
+            let far = points.distance(row, &origin, 0.0).sqrt();
+            sums.add(points, row, weights.map_or(1.0, |weights| weights[row]), labels[row] as usize, far);
         }
         sums
     });
@@ -179,8 +184,9 @@ fn repair<P: Points>(
             let mut change = Sums::zero(centres.number, columns, points.holes());
             for row in equal {
                 let weight = weights.map_or(1.0, |weights| weights[row]);
-                change.add(points, row, -weight, before);
-                change.add(points, row, weight, cluster);
+                let far = points.distance(row, &vec![0.0; columns], 0.0).sqrt();
+                change.add(points, row, -weight, before, far);
+                change.add(points, row, weight, cluster, far);
                 state.put(row, cluster);
             }
             total.take(&change);

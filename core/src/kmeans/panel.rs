@@ -7,9 +7,6 @@ use super::vector::Vector;
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
-/// Rows of more columns are long.
-pub const LONG: usize = 128;
-
 /// Some rows, and their squared norms.
 pub struct Panel<T> {
     memory: Vec<T>,
@@ -17,6 +14,8 @@ pub struct Panel<T> {
     first: usize,
     length: usize,
     pub norms: Side<T>,
+    /// where the rows lie that are likely to come next: to be asked for while these are scored
+    pub ahead: *const T,
     /// the numbers of the rows, where they are read again
     pub rows: Side<u32>,
     /// for rows that do not lie as they are read
@@ -28,7 +27,8 @@ impl<T: Real> Panel<T> {
         let length = features * ROWS;
         let memory = vec![T::ZERO; length + LINE];
         let first = memory.as_ptr().align_offset(LINE).min(LINE);
-        Self { memory, first, length, norms: [T::ZERO; ROWS], rows: [0; ROWS], room: vec![T::ZERO; room] }
+        let ahead = memory.as_ptr();
+        Self { memory, first, length, norms: [T::ZERO; ROWS], ahead, rows: [0; ROWS], room: vec![T::ZERO; room] }
     }
 
     /// Numbers in which missing cells are 0; of rows with holes followed by 1 where a cell is there; features × rows.
@@ -37,19 +37,19 @@ impl<T: Real> Panel<T> {
         &self.memory[self.first..self.first + self.length]
     }
 
+    /// Looks where the rows of the panel were: if one after the other, the next ones are likely to follow them.
+    #[inline(always)]
+    pub fn look_ahead(&mut self, rows: &Side<*const T>, columns: usize) {
+        let step = (columns * size_of::<T>()) as isize;
+        let apart = |row: usize| rows[row] as isize - rows[0] as isize;
+        let in_order = apart(1) == step && apart(ROWS - 1) == step * (ROWS as isize - 1);
+        self.ahead = if in_order { rows[0].wrapping_add(columns * ROWS) } else { self.memory.as_ptr() };
+    }
+
     #[inline(always)]
     pub fn features_mut(&mut self) -> &mut [T] {
         &mut self.memory[self.first..self.first + self.length]
     }
-}
-
-/// How many bytes behind rows that lie side by side the next ones lie, if they are long: so many at once are more than the
-/// machine itself foresees. 0 if they are not.
-#[inline(always)]
-fn next_rows<T>(rows: &Side<*const T>, columns: usize) -> isize {
-    let step = rows[1] as isize - rows[0] as isize;
-    let side_by_side = rows[ROWS - 1] as isize - rows[0] as isize == step * (ROWS as isize - 1);
-    if side_by_side && columns > LONG { step * ROWS as isize } else { 0 }
 }
 
 /// # Safety
@@ -59,15 +59,9 @@ unsafe fn turn<V: Vector>(rows: &Side<*const V::Number>, origin: &[V::Number], o
     let columns = origin.len();
     assert!(out.len() >= columns * ROWS);
     let whole = columns / V::LANES * V::LANES;
-    let ahead = next_rows(rows, columns);
     // Safe: the lengths are checked above.
     unsafe {
         for j in (0..whole).step_by(V::LANES) {
-            if ahead != 0 && (j * size_of::<V::Number>()).is_multiple_of(LINE) {
-                for row in rows {
-                    crate::simd::prefetch_later(row.add(j).wrapping_byte_offset(ahead));
-                }
-            }
             for side in (0..ROWS).step_by(V::LANES) {
                 let to = out.as_mut_ptr().add(j * ROWS + side);
                 V::transpose(&rows[side..side + V::LANES], j, origin.as_ptr().add(j), to, ROWS);

@@ -31,9 +31,9 @@ pub trait Points: Sync {
     /// The squared distance of a row from a centre over the cells that are there. Labels are defined by it: it is
     /// the same on every machine, and for every way to find which is least. `norm`: the square of the centre's.
     fn distance(&self, row: usize, centre: &[f64], norm: f64) -> f64;
-    /// Adds a row to a sum, and to the weights of its columns (or the one weight if no cell can be missing); returns the
-    /// square of its cells less the origin.
-    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) -> f64;
+    /// Adds a row to a sum, to the weights of its columns (or the one weight if no cell can be missing), and its cells
+    /// less the origin to sums of squares.
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64], squares: &mut Squares);
     /// Writes a row as a centre: missing cells are 0, at the origin.
     fn as_centre(&self, row: usize, out: &mut [f64]);
     /// The place of a row along a direction. Equal rows have the same, others hardly ever.
@@ -52,6 +52,7 @@ pub struct Dense<'a, A, T> {
 
 /// Columns whose squares are summed side by side: a fixed order that any machine can follow with vectors.
 const SIDE: usize = 8;
+pub type Squares = [f64; SIDE];
 
 #[inline(always)]
 fn squares(pairs: impl Fn(usize) -> f64, columns: usize) -> f64 {
@@ -70,25 +71,26 @@ fn squares(pairs: impl Fn(usize) -> f64, columns: usize) -> f64 {
     sums.iter().sum()
 }
 
-/// Adds numbers times a weight to sums, and returns their squares, added up side by side.
+/// Adds a row less an origin, times a weight, to sums, and to sums of squares.
 #[inline(always)]
-fn added(numbers: impl Fn(usize) -> f64, weight: f64, sums: &mut [f64]) -> f64 {
-    let mut squares = [0.0; SIDE];
-    let (lines, rest) = sums.as_chunks_mut::<SIDE>();
-    let whole = lines.len() * SIDE;
-    for (i, line) in lines.iter_mut().enumerate() {
-        for (s, sum) in line.iter_mut().enumerate() {
-            let t = numbers(i * SIDE + s);
-            *sum += weight * t;
-            squares[s] += t * t;
-        }
+fn add_line<A: Cell>(line: &[A], origin: &[f64], weight: f64, sums: &mut [f64], squares: &mut Squares) {
+    let (cells, last_cells) = line.as_chunks::<SIDE>();
+    let (origins, last_origins) = origin.as_chunks::<SIDE>();
+    let (lines, last_sums) = sums.as_chunks_mut::<SIDE>();
+    let mut all = *squares;
+    for ((sums, cells), origins) in lines.iter_mut().zip(cells).zip(origins) {
+        // Nothing is written before all is read: one instruction then serves several.
+        let t: [f64; SIDE] = std::array::from_fn(|s| cells[s].number() - origins[s]);
+        let weighted: [f64; SIDE] = std::array::from_fn(|s| weight * t[s]);
+        *sums = std::array::from_fn(|s| sums[s] + weighted[s]);
+        all = std::array::from_fn(|s| all[s] + weighted[s] * t[s]);
     }
-    for (s, sum) in rest.iter_mut().enumerate() {
-        let t = numbers(whole + s);
+    *squares = all;
+    for (((sum, cell), origin), square) in last_sums.iter_mut().zip(last_cells).zip(last_origins).zip(squares) {
+        let t = cell.number() - origin;
         *sum += weight * t;
-        squares[s] += t * t;
+        *square += weight * t * t;
     }
-    squares.iter().sum()
 }
 
 #[inline(always)]
@@ -180,6 +182,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         // Safe: each pointer is to a row of T, one after the other: of the matrix if it holds such (`new_panel`), or of
         // the room.
         panel.norms = unsafe { turned(&from, &self.narrow_origin, panel.features_mut()) };
+        panel.look_ahead(&from, columns);
         if self.holes {
             let (cells, there) = panel.features_mut().split_at_mut(columns * ROWS);
             for (cell, there) in cells.iter_mut().zip(there) {
@@ -207,7 +210,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
 
     #[inline(always)]
     fn score(&self, panel: &Panel<T>, centres: &Centres<T>, group: usize, out: &mut Least<T>) {
-        least(panel.features(), centres.packed(group), out);
+        least(panel.features(), centres.packed(group), panel.ahead, out);
     }
 
     fn distance(&self, row: usize, centre: &[f64], _norm: f64) -> f64 {
@@ -225,24 +228,22 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
     }
 
     #[inline(always)]
-    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) -> f64 {
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64], squares: &mut Squares) {
         let line = self.view.row(row);
         if self.holes {
-            let mut square = 0.0;
             for (j, (sum, weights)) in sum.iter_mut().zip(weights).enumerate() {
                 let t = line[j].number() - self.origin[j];
                 if !t.is_nan() {
                     *sum += weight * t;
                     *weights += weight;
-                    square += t * t;
                 }
             }
-            return square;
+            return;
         }
         weights[0] += weight;
         match line.as_slice() {
-            Some(line) => added(|j| line[j].number() - self.origin[j], weight, &mut sum[..line.len()]),
-            None => added(|j| line[j].number() - self.origin[j], weight, sum),
+            Some(line) => add_line(line, self.origin, weight, sum, squares),
+            None => add_line(&line.to_vec(), self.origin, weight, sum, squares),
         }
     }
 

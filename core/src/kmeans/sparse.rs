@@ -2,7 +2,7 @@
 
 use super::centres::Centres;
 use super::panel::Panel;
-use super::points::Points;
+use super::points::{Points, Squares};
 use super::tile::{Least, ROWS};
 use crate::source::Cell;
 use crate::sparse::rises;
@@ -95,14 +95,12 @@ impl<A: Cell> Points for Sparse<'_, A> {
         square + elsewhere.max(0.0)
     }
 
-    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64]) -> f64 {
+    fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64], squares: &mut Squares) {
         weights[0] += weight;
-        let mut square = 0.0;
         for (j, x) in self.cells(row) {
             sum[j] += weight * x;
-            square += x * x;
+            squares[0] += weight * x * x;
         }
-        square
     }
 
     fn as_centre(&self, row: usize, out: &mut [f64]) {

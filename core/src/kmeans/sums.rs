@@ -1,6 +1,6 @@
 //! Sums of the rows of each cluster, of which rows are added and taken away, with what rounding took from them.
 
-use super::points::Points;
+use super::points::{Points, Squares};
 
 /// The sum of each cluster's rows less the origin, and their weights: one for each column if cells may be missing.
 #[derive(Clone)]
@@ -9,8 +9,12 @@ pub struct Sums {
     pub weight: Vec<f64>,
     /// how many rows each cluster has: no rounding can hide that it has none
     pub rows: Vec<i64>,
-    /// the squared norms of all rows less the origin, added up
-    pub square: f64,
+    /// of each cluster what its rows weigh, and weigh times how far they are from the origin
+    mass: Vec<[f64; 2]>,
+    /// the same of all rows that ever came or went, which is what rounding may have taken its share of
+    gross: Vec<[f64; 2]>,
+    /// of rows without holes the cells' squares about the origin, added up
+    squares: Squares,
     columns: usize,
     weights: usize,
 }
@@ -19,19 +23,33 @@ impl Sums {
     pub fn zero(clusters: usize, columns: usize, holes: bool) -> Self {
         let weights = if holes { columns } else { 1 };
         let (sum, weight) = (vec![0.0; clusters * columns], vec![0.0; clusters * weights]);
-        Self { sum, weight, rows: vec![0; clusters], square: 0.0, columns, weights }
+        let none = vec![[0.0; 2]; clusters];
+        Self {
+            sum,
+            weight,
+            rows: vec![0; clusters],
+            mass: none.clone(),
+            gross: none,
+            squares: Squares::default(),
+            columns,
+            weights,
+        }
     }
 
-    /// Adds a row to a cluster and returns its square times its weight; a negative weight takes it away.
+    /// Adds a row to a cluster; a negative weight takes it away. `far`: about how far the row is from the origin.
     #[inline(always)]
-    pub fn add<P: Points>(&mut self, points: &P, row: usize, weight: f64, cluster: usize) -> f64 {
+    pub fn add<P: Points>(&mut self, points: &P, row: usize, weight: f64, cluster: usize, far: f64) {
         let sum = &mut self.sum[cluster * self.columns..(cluster + 1) * self.columns];
         let weights = &mut self.weight[cluster * self.weights..(cluster + 1) * self.weights];
         if weight == 0.0 {
-            return 0.0;
+            return;
         }
         self.rows[cluster] += if weight > 0.0 { 1 } else { -1 };
-        weight * points.add(row, weight, sum, weights)
+        for (i, more) in [weight, weight * far].into_iter().enumerate() {
+            self.mass[cluster][i] += more;
+            self.gross[cluster][i] += more.abs();
+        }
+        points.add(row, weight, sum, weights, &mut self.squares);
     }
 
     /// The mean of each cluster's cells, or where there is none the coordinate that it had.
@@ -61,7 +79,21 @@ impl Total {
         for (rows, more) in self.sums.rows.iter_mut().zip(&part.rows) {
             *rows += more;
         }
-        self.sums.square += part.square;
+        let both = self.sums.mass.iter_mut().chain(&mut self.sums.gross);
+        for (all, more) in both.zip(part.mass.iter().chain(&part.gross)) {
+            *all = [all[0] + more[0], all[1] + more[1]];
+        }
+        for (square, more) in self.sums.squares.iter_mut().zip(&part.squares) {
+            *square += more;
+        }
+    }
+
+    /// Whether so much has come and gone of some cluster that rounding may show in what is left: the rows are to be
+    /// added up anew.
+    pub fn worn(&self) -> bool {
+        const MOST: f64 = 1e4;
+        let all = self.sums.mass.iter().zip(&self.sums.gross).zip(&self.sums.rows);
+        all.filter(|(_, rows)| **rows > 0).any(|((mass, gross), _)| (0..2).any(|i| gross[i] > MOST * mass[i]))
     }
 
     /// The squared distances of rows without holes from their centres, each times its weight, added up; none if they
@@ -73,8 +105,9 @@ impl Total {
             centre.iter().zip(sum).map(|(x, s)| x * (whole.weight[c] * x - 2.0 * s)).sum()
         };
         let lines = centres.chunks_exact(whole.columns).zip(whole.sum.chunks_exact(whole.columns));
-        let inertia = whole.square + lines.enumerate().map(of).sum::<f64>();
-        (inertia > SHARE * whole.square && inertia.is_finite()).then_some(inertia)
+        let square: f64 = whole.squares.iter().sum();
+        let inertia = square + lines.enumerate().map(of).sum::<f64>();
+        (inertia > SHARE * square && inertia.is_finite()).then_some(inertia)
     }
 
     /// The sums with what rounding took.

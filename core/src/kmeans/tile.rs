@@ -66,18 +66,22 @@ pub struct Packed<'a, T> {
 }
 
 /// # Safety
-/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for `W` numbers of each.
+/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for `W` numbers of each. `ahead` may
+/// be any place: as much of what lies there as is read at `x` is asked for.
 #[inline(always)]
 unsafe fn scores<V: Vector, const W: usize>(
     columns: usize,
     mut x: *const V::Number,
     mut w: *const V::Number,
     begin: &[V::Number],
+    mut ahead: *const V::Number,
 ) -> [[V; 2]; W] {
     // Safe: the caller's promise.
     unsafe {
         let mut sums: [[V; 2]; W] = std::array::from_fn(|c| [V::all(begin[c]); 2]);
         for _ in 0..columns {
+            crate::simd::prefetch_later(ahead);
+            ahead = ahead.wrapping_add(2 * V::LANES);
             let (low, high) = (V::load(x), V::load(x.add(V::LANES)));
             for (c, sums) in sums.iter_mut().enumerate() {
                 let weight = V::all(*w.add(c));
@@ -109,11 +113,12 @@ impl<V: Vector> Best<V> {
         x: *const V::Number,
         packed: &Packed<V::Number>,
         done: usize,
+        ahead: *const V::Number,
     ) {
         // Safe: the caller's promise.
         unsafe {
             let weights = packed.weights.as_ptr().add(done * columns);
-            let scores = scores::<V, W>(columns, x, weights, &packed.begin[done..done + W]);
+            let scores = scores::<V, W>(columns, x, weights, &packed.begin[done..done + W], ahead);
             for (c, scores) in scores.iter().enumerate() {
                 let here = V::all(V::Number::of((packed.place + done + c) as f64));
                 for (r, score) in scores.iter().enumerate() {
@@ -129,7 +134,12 @@ impl<V: Vector> Best<V> {
 /// # Safety
 /// The machine must have the instructions of `V`.
 #[inline(always)]
-unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, out: &mut Least<V::Number>) {
+unsafe fn least_of<V: Vector>(
+    panel: &[V::Number],
+    packed: Packed<V::Number>,
+    ahead: *const V::Number,
+    out: &mut Least<V::Number>,
+) {
     let columns = panel.len() / ROWS;
     let centres = packed.begin.len();
     assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(EVEN));
@@ -139,13 +149,15 @@ unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, ou
             let (far, x) = (V::all(V::Number::INFINITY), panel.as_ptr().add(side));
             let mut best = Best { first: [far; 2], second: [far; 2], place: [V::all(V::Number::ZERO); 2] };
             let mut done = 0;
+            let mut ahead = ahead.wrapping_add(side * columns);
             while centres > done {
                 match together(columns).min(centres - done) {
-                    6 => best.take::<6>(columns, x, &packed, done),
-                    4 => best.take::<4>(columns, x, &packed, done),
-                    _ => best.take::<EVEN>(columns, x, &packed, done),
+                    6 => best.take::<6>(columns, x, &packed, done, ahead),
+                    4 => best.take::<4>(columns, x, &packed, done, ahead),
+                    _ => best.take::<EVEN>(columns, x, &packed, done, ahead),
                 }
                 done += together(columns);
+                ahead = x;
             }
             for r in 0..2 {
                 let at = side + r * V::LANES;
@@ -161,19 +173,19 @@ unsafe fn least_of<V: Vector>(panel: &[V::Number], packed: Packed<V::Number>, ou
 /// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn least_fast<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
+unsafe fn least_fast<T: Real>(panel: &[T], packed: Packed<T>, ahead: *const T, out: &mut Least<T>) {
     // Safe: the caller's promise.
-    unsafe { least_of::<T::Fast>(panel, packed, out) }
+    unsafe { least_of::<T::Fast>(panel, packed, ahead, out) }
 }
 
 /// The least scores of a panel (columns × rows) among a group of centres.
 #[inline(always)]
-pub fn least<T: Real>(panel: &[T], packed: Packed<T>, out: &mut Least<T>) {
+pub fn least<T: Real>(panel: &[T], packed: Packed<T>, ahead: *const T, out: &mut Least<T>) {
     #[cfg(target_arch = "x86_64")]
     if crate::simd::has_avx2() {
         // Safe: the line above asked the machine.
-        return unsafe { least_fast(panel, packed, out) };
+        return unsafe { least_fast(panel, packed, ahead, out) };
     }
     // Safe: these need no special instructions.
-    unsafe { least_of::<T::Plain>(panel, packed, out) }
+    unsafe { least_of::<T::Plain>(panel, packed, ahead, out) }
 }

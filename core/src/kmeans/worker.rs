@@ -2,7 +2,7 @@
 
 use super::assign::{NONE, Piece};
 use super::centres::Centres;
-use super::panel::{LONG, Panel};
+use super::panel::Panel;
 use super::points::Points;
 use super::real::Real;
 use super::sums::Sums;
@@ -86,15 +86,16 @@ impl<'a, P: Points> Worker<'a, P> {
             }
             self.load(piece, now);
             let next = some.peek().copied().unwrap_or_default();
-            // Long rows that lie side by side are asked for where the panel is loaded.
-            let apart = next.last().is_some_and(|last| last.wrapping_sub(next[0]) as usize >= next.len());
-            if apart || self.points.columns() <= LONG {
+            // What lies side by side the machine itself foresees, or the panel asks for it.
+            if next.last().is_some_and(|last| last.wrapping_sub(next[0]) as usize >= next.len()) {
                 for &row in next {
                     let row = row as usize;
                     self.points.prefetch(piece.first + row);
-                    crate::simd::prefetch(&piece.lower[row * groups]);
-                    crate::simd::prefetch(&piece.labels[row]);
-                    crate::simd::prefetch(&piece.upper[row]);
+                    if groups > 1 {
+                        crate::simd::prefetch(&piece.lower[row * groups]);
+                        crate::simd::prefetch(&piece.labels[row]);
+                        crate::simd::prefetch(&piece.upper[row]);
+                    }
                 }
             }
             self.score(piece, now);
@@ -118,7 +119,11 @@ impl<'a, P: Points> Worker<'a, P> {
     fn score_group(&mut self, group: usize) {
         let least = &mut self.least[group];
         self.points.score(&self.panel, self.centres, group, least);
-        self.all.merge(least);
+        if self.lower.len() == 1 {
+            self.all = *least;
+        } else {
+            self.all.merge(least);
+        }
         self.scored[group] = true;
     }
 
@@ -157,8 +162,9 @@ impl<'a, P: Points> Worker<'a, P> {
             }
         }
         self.bound(piece, rows, &labels, &uppers, &doubts);
-        for (&row, label) in rows.iter().zip(labels) {
-            self.change(piece, row as usize, label);
+        let far: Side<f64> = std::array::from_fn(|r| self.panel.norms[r].root().wide());
+        for ((&row, label), far) in rows.iter().zip(labels).zip(far) {
+            self.change(piece, row as usize, label, far);
         }
     }
 
@@ -270,9 +276,9 @@ impl<'a, P: Points> Worker<'a, P> {
         }
     }
 
-    /// Moves a row to another cluster.
+    /// Moves a row to another cluster; `far`: how far it is from the origin.
     #[inline(always)]
-    fn change(&mut self, piece: &mut Piece, row: usize, label: usize) {
+    fn change(&mut self, piece: &mut Piece, row: usize, label: usize, far: f64) {
         let before = std::mem::replace(&mut piece.labels[row], label as i32);
         if before == label as i32 {
             return;
@@ -284,11 +290,8 @@ impl<'a, P: Points> Worker<'a, P> {
         let number = piece.first + row;
         let weight = self.weights.map_or(1.0, |weights| weights[number]);
         if before != NONE {
-            self.changes.add(self.points, number, -weight, before as usize);
+            self.changes.add(self.points, number, -weight, before as usize, far);
         }
-        let square = self.changes.add(self.points, number, weight, label);
-        if before == NONE {
-            self.changes.square += square;
-        }
+        self.changes.add(self.points, number, weight, label, far);
     }
 }
