@@ -54,6 +54,10 @@ class Hidden:
         """How much all rows count."""
         return float(self.table.rows if self.weights is None else self.weights.sum())
 
+    def prepared(self, first: JointStatistics, parts: tuple[Part, ...], tolerance: float, most: int) -> JointStatistics:
+        """Return the statistics to begin with, after what can be done before all rows are looked at: here nothing."""
+        return first
+
     def expect(self, joint: Joint) -> Step:
         """Take a step: expect the classes of all rows, and collect."""
         found, told = [], 0.0

@@ -76,6 +76,7 @@ def climbed(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], ob
                 sample = sample or Sample.of(rows, search.seeds[0])
                 generator = np.random.default_rng(search.seeds[turn + 1])
                 first = begin(sample, aim.parts, aim.k, aim.start, generator, turn)
+                first = rows.prepared(first, aim.parts, aim.tolerance, aim.most)
             else:
                 first = collected(rows.table, Assignment(np.arange(aim.k), aim.start, rows.weights), aim.parts)
             search = search._replace(present=Ascent(first))

@@ -437,7 +437,8 @@ def test_what_is_no_table_is_refused(tmp_path):
     assert_refused(lambda: open_rows(written(tmp_path, "a.xlsx", b"")), "a.xlsx", "format=")
     assert_refused(lambda: open_rows(str(tmp_path / "*.csv")), "*.csv", kind=FileNotFoundError)
     assert_refused(lambda: open_rows(tmp_path / "none.csv"), "none.csv", kind=FileNotFoundError)
-    assert_refused(lambda: open_rows("https://example.org/a.csv"), "example.org", kind=FileNotFoundError)
+    assert_refused(lambda: open_rows("memory://nowhere/a.csv"), "nowhere", kind=FileNotFoundError)
+    assert_refused(lambda: open_rows("nothing://nowhere/a.csv"), "nothing://nowhere")
     os.mkdir(tmp_path / "empty")
     assert_refused(lambda: open_rows(tmp_path / "empty"), "empty", kind=FileNotFoundError)
     paths = [written(tmp_path, "1.csv", b"a,b\n1,2\n"), written(tmp_path, "2.csv", b"a,c\n1,2\n")]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 LINES = "txt"
 """The format in which every line is a text."""
 
-PREDICTION = "prediction"
-
 
 def predict(
     model: options.Model,
@@ -56,10 +54,10 @@ def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iter
     import numpy as np
     import pyarrow as pa
 
-    from likely.reading.arrays import text_of
+    from likely.estimators.lazily import answer_name, labels_in_text
 
     labels = model.classes_
-    written_labels = text_of(pa.array(labels)).to_pylist()
+    written_labels = labels_in_text(labels)
     for batch, table in tables:
         answers: dict[str, Any] = {}
         shares = np.empty((0, len(labels)))
@@ -68,16 +66,11 @@ def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iter
         predicted = (
             labels[:0] if table is None else labels[shares.argmax(axis=1)] if probabilities else model.predict(table)
         )
-        answers[_answer(model)] = pa.array(predicted)
+        answers[answer_name(model)] = pa.array(predicted)
         if probabilities:
             answers |= {f"p({label})": pa.array(shares[:, k]) for k, label in enumerate(written_labels)}
         kept = [] if only else [name for name in batch.schema.names if name not in answers]
         yield pa.table({**{name: batch.column(name) for name in kept}, **answers})
-
-
-def _answer(model: Any) -> str:
-    """Return the name of the column of answers."""
-    return "group" if type(model).__name__ == "Mixture" else PREDICTION
 
 
 def explain(

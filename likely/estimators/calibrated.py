@@ -17,6 +17,8 @@ from likely.families import Gaussian, Together, on_one_line
 from likely.joint import Part
 from likely.members import Chooser, MemberEncoding, Plain, choose_mixture
 from likely.mixed import Mixed, mix
+from likely.reading import Rows
+from likely.schema import Schema
 from likely.select import Selection, same_members, select
 from likely.statistics import Assignment, JointStatistics, class_weights
 from likely.table import SparseRows, Table
@@ -144,6 +146,9 @@ class Classifier(NaiveBayes):
     def _imagined(self) -> Any:
         """Return how many rows every class is imagined to have; a component needs some, or it could be one row."""
         return self.pseudo_rows if self._components() == 1 or self.pseudo_rows else PSEUDO_ROWS
+
+    def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...] | None:
+        return None if self.calibrate or self._components() != 1 else super()._parts_by_kind(schema, rows)
 
     def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
         if self.calibrate and isinstance(table.cells, SparseRows):

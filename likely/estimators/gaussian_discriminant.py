@@ -1,12 +1,28 @@
 """Gaussian discriminant analysis: a Gaussian for every class, from spherical to full, by class or tied."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from likely.engines import Spread, engine_of
 from likely.estimators.classifier import GenerativeClassifier
+from likely.estimators.kmeans_rows import numbers_of, schema_of
+from likely.estimators.knowledge import Knowledge
+from likely.estimators.labelled import (
+    collected,
+    is_typed,
+    labelled_whole,
+    sampled,
+    tell_of_unlabelled,
+    together,
+)
+from likely.estimators.labelled_rows import any_holes, with_missing_cells
+from likely.estimators.partly import check_unlabelled
 from likely.families import Gaussian
 from likely.joint import Part
+from likely.reading import Rows, open_rows
+from likely.schema import Schema
+from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
 from likely.table import SparseRows, Table
 
@@ -88,6 +104,49 @@ class GaussianDiscriminant(GenerativeClassifier):
         self.pseudo_rows = pseudo_rows
         self.unbiased = unbiased
         self.unlabelled = unlabelled
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their labels y, forgetting all that was learned before.
+
+        Parameters
+        ----------
+        X
+            a matrix or a frame of numbers, in which NaN is a missing cell; with the name of a column as y also what
+            ``NaiveBayes`` takes as a table, if its other columns are numbers
+        y
+            a label for each row, or the name of the column that holds it
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        if not isinstance(y, str):
+            return super().fit(X, y, sample_weight)
+        engine = engine_of(X)
+        rows = open_rows(X) if engine is None else Spread(engine)
+        schema = numbers_of(rows, but=y)
+        knowledge = self._learned_of(rows, schema, y, sample_weight)
+        knowledge.joint  # noqa: B018  what cannot be solved is said at once
+        self._keep(schema.table(rows.schema.empty_table(), note=False), knowledge)
+        return self
+
+    def _learned_of(self, rows: Rows, schema: Schema, y: str, sample_weight: Any) -> Knowledge:
+        """Learn from a table; many rows that do not lie in memory stay there."""
+        partly = check_unlabelled(self.unlabelled) is not None
+        some = None if rows.held else sampled(schema, rows, y, sample_weight, SAMPLE, 0, partly=partly)
+        if some is None or some.whole or self._learns_unlabelled(some.labelled, some.unlabelled):
+            return self._begun_partly(*labelled_whole(schema, rows, y, sample_weight, partly=partly))
+        tell_of_unlabelled(some.unlabelled, y)
+        known = self._begun(*some.rows)
+        if self.covariance == "full" and sample_weight is None and any_holes(rows, schema):
+            start = known.statistics
+            return known.with_statistics(with_missing_cells(rows, schema, y, some.labelled, start, known.parts))
+        found = collected(rows, schema, y, sample_weight, known.collector, note=False)
+        assert found.statistics is not None
+        return known.with_statistics(found.statistics)
+
+    def _read_next(self, X: Any) -> Table:
+        if hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
+            return schema_of(self.feature_names_in_).table(together(open_rows(X)))
+        return super()._read_next(X)
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(table.cells, SparseRows):

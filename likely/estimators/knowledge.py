@@ -1,8 +1,8 @@
 """What a classifier has learned, and the class weights that were given to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,11 +78,16 @@ class Knowledge:
 
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
         """Collect the statistics of more rows."""
+        return self.collector(table, assignment)
+
+    @property
+    def collector(self) -> Callable[[Table, Assignment], JointStatistics]:
+        """What collects the statistics of more rows, wherever they lie: it needs nothing else of the knowledge."""
         given = None
         if any(part.family.shares_rows for part in self.parts):
             members = () if self.selection is None else self.selection.densities
             given = (*self.joint.densities, *members)
-        return collect(table, assignment, self.parts, given)
+        return partial(collect, parts=self.parts, given=given)
 
     def _of(self, *, encoded: bool) -> JointStatistics:
         blocks = zip(self.parts, self.statistics.blocks, strict=True)

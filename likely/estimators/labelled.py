@@ -1,19 +1,21 @@
 """Rows of tables and the classes that they belong to, batch by batch, as a whole, or a sample of them."""
 
+import operator
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
+from likely.engines import engine_of
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
-from likely.schema import Schema, read_target
-from likely.statistics import Array, Assignment, Labels, distinct, union
+from likely.schema import Schema, coded_target
+from likely.statistics import Array, Assignment, JointStatistics, Labels, distinct, union
 from likely.table import Table
 from likely.telling import tell
 
@@ -26,6 +28,8 @@ def is_typed(data: Any) -> bool:
     """
     if hasattr(data, "tocsr") or isinstance(data, Table):
         return False
+    if engine_of(data) is not None or isinstance(data, Iterator) or hasattr(data, "collect_schema"):
+        return True
     if isinstance(data, str | os.PathLike | Mapping | Rows):
         return True
     if isinstance(data, np.ndarray):
@@ -35,7 +39,8 @@ def is_typed(data: Any) -> bool:
     if hasattr(data, "columns") and hasattr(data, "dtypes"):
         # A frame of nothing but floats is a matrix: read where it lies; its names must match, as scikit-learn wants.
         return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "fetch_arrow_table") or hasattr(data, "read")
+    speaks = ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows")
+    return any(hasattr(data, name) for name in speaks)
 
 
 class Labelled(NamedTuple):
@@ -59,13 +64,24 @@ def together(rows: Rows) -> Any:
 
 
 def every_row(
-    schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True, partly: bool = True
+    schema: Schema,
+    rows: Rows,
+    y: Any,
+    sample_weight: Any,
+    *,
+    note: bool = True,
+    partly: bool = True,
+    alike: bool = False,
 ) -> Iterator[Labelled]:
     """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
 
     ``y`` is a label for each row, or the name of the column that holds it; without ``partly``, none of a list of labels
-    may be missing. ``note``: whether to warn of columns that are not there.
+    may be missing. ``note``: whether to warn of columns that are not there. ``alike``: all rows are of one class.
     """
+    if alike:
+        for table in schema.tables(rows):
+            yield Labelled(table, Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32)))
+        return
     given = None if isinstance(y, str) else _labels(y, sample_weight, partly=partly)
     weights = _weights(sample_weight) if given is None else None
     first = 0
@@ -79,15 +95,21 @@ def every_row(
             continue
         if weights is not None:
             _check_length("weight", len(weights), first, last=False)
-        labels = read_target(batch, y)
-        known = _there(labels)
-        codes = np.full(len(labels), -1, dtype=np.int32)
-        classes, codes[known] = read_labels(_tidy(labels[known]), int(known.sum())) if known.any() else (labels[:0], -1)
+        classes, codes = _target(batch, y)
         yield Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
     if given is not None:
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
+
+
+def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
+    """Return the classes in a column, and the place of each row's among them, −1 where it is missing."""
+    labels, places = coded_target(batch, name)
+    known = _there(labels)
+    codes = np.full(len(labels), -1, dtype=np.int32)
+    classes, codes[known] = read_labels(_tidy(labels[known]), int(known.sum())) if known.any() else (labels[:0], -1)
+    return classes, codes[places]
 
 
 def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True) -> Iterator[Labelled]:
@@ -101,6 +123,54 @@ def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bo
             yield known
     if note and dropped < total:
         tell_of_unlabelled(dropped, y)
+
+
+class Collected(NamedTuple):
+    """The statistics of rows that have a label (None if there are none), and how many have one, and have none."""
+
+    statistics: JointStatistics | None
+    labelled: int = 0
+    unlabelled: int = 0
+
+    def plus(self, other: "Collected") -> "Collected":
+        """Return what was collected here and there."""
+        there = [part.statistics for part in (self, other) if part.statistics is not None]
+        counts = self.labelled + other.labelled, self.unlabelled + other.unlabelled
+        return Collected(reduce(operator.add, there) if there else None, *counts)
+
+
+def collected(
+    rows: Rows,
+    schema: Schema,
+    y: Any,
+    sample_weight: Any,
+    collect: Callable[[Table, Assignment], JointStatistics],
+    *,
+    note: bool = True,
+    partly: bool = True,
+) -> Collected:
+    """Collect the statistics of all rows that have a label, wherever they lie."""
+    work = partial(
+        _collected, schema=schema, y=y, sample_weight=sample_weight, collect=collect, note=note, partly=partly
+    )
+    return rows.reduce(work, Collected.plus)
+
+
+def _collected(
+    rows: Rows,
+    schema: Schema,
+    y: Any,
+    sample_weight: Any,
+    collect: Callable[[Table, Assignment], JointStatistics],
+    note: bool,
+    partly: bool,
+) -> Collected:
+    found = Collected(None)
+    for part in every_row(schema, rows, y, sample_weight, note=note, partly=partly):
+        known = part.known()
+        count = known.table.rows
+        found = found.plus(Collected(collect(*known) if count else None, count, part.table.rows - count))
+    return found
 
 
 def tell_of_unlabelled(count: int, y: Any = None, why: str = "") -> None:
@@ -125,16 +195,34 @@ class Sampled(NamedTuple):
 
 
 def sampled(
-    schema: Schema, rows: Rows, y: Any, sample_weight: Any, most: int, seed: Any, *, partly: bool = False
+    schema: Schema,
+    rows: Rows,
+    y: Any,
+    sample_weight: Any,
+    most: int,
+    seed: Any,
+    *,
+    partly: bool = False,
+    alike: bool = False,
 ) -> Sampled:
     """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them."""
+    read = partial(every_row, schema, y=y, sample_weight=sample_weight, partly=partly, alike=alike)
+    parts = rows.map(partial(_drawn, read=read, schema=schema, most=most, seed=seed))
+    found = _stacked([part.rows for part in parts if part.rows.table.rows] or [parts[0].rows])
+    whole = all(part.whole for part in parts) and found.table.rows <= most
+    with_label, without = sum(part.labelled for part in parts), sum(part.unlabelled for part in parts)
+    return Sampled(found if whole else Labelled(*drawn_rows(*found, most, seed)), whole, with_label, without)
+
+
+def _drawn(rows: Rows, read: Callable[..., Iterator[Labelled]], schema: Schema, most: int, seed: Any) -> Sampled:
+    """Return all rows that have a label, if they are at most so many, or twice so many; otherwise some of them."""
     held: list[Labelled] = []
     count = with_label = total = 0
     whole = True
-    for part in every_row(schema, rows, y, sample_weight, partly=partly):
+    for part in read(rows=rows):
         total += part.table.rows
         part = part.known()
-        if not part.table.rows:
+        if not part.table.rows and held:
             continue
         held.append(part)
         with_label += part.table.rows
@@ -142,9 +230,10 @@ def sampled(
         if count > 2 * most:
             held = [Labelled(*drawn_rows(*_stacked(held), most, seed))]
             count, whole = held[0].table.rows, False
-    found = _stacked(held)
-    whole = whole and count <= most
-    return Sampled(found if whole else Labelled(*drawn_rows(*found, most, seed)), whole, with_label, total - with_label)
+    if not held:
+        nothing = Assignment(np.empty(0, dtype="<U1"), np.empty(0, dtype=np.int32))
+        held = [Labelled(schema.table(rows.schema.empty_table()), nothing)]
+    return Sampled(held[0] if with_label == 0 else _stacked(held), whole, with_label, total - with_label)
 
 
 def _stacked(parts: list[Labelled]) -> Labelled:

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from likely.estimators.by_column import ByColumn
 from likely.estimators.criteria import Criteria
+from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import is_typed, together
+from likely.estimators.labelled import is_typed, sampled, together
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian
@@ -17,8 +18,8 @@ from likely.hidden import Climb, Hidden, without_empty
 from likely.labels import read_weights
 from likely.mixtures import Aim, Search, Start, climbed, learned
 from likely.schema import Schema
+from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
-from likely.table import Table
 from likely.telling import tell
 
 
@@ -150,8 +151,8 @@ class Mixture(ByColumn, Criteria):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        schema, table = self._read_all(X)
-        rows = Hidden(table, None, read_weights(sample_weight, table.rows))
+        schema, rows = self._read_all(X, sample_weight)
+        table = rows.table
         k, start = self._checked(rows)
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
         aim = Aim(self._parts(table, every), k, start, float(self.tolerance), self.max_iterations)
@@ -220,13 +221,24 @@ class Mixture(ByColumn, Criteria):
             found[:, slice(None) if part.columns is None else part.columns] = density.means
         return found
 
-    def _read_all(self, X: Any) -> tuple[Schema | None, Table]:
-        """Read the rows to begin with, and find out what the columns of a table are."""
+    def _read_all(self, X: Any, sample_weight: Any) -> tuple[Schema | None, Hidden]:
+        """Read the rows to begin with, and find out what the columns of a table are.
+
+        Many rows that do not lie in memory stay there: some are drawn to begin with, then every step is a pass.
+        """
         if not is_typed(X):
-            return None, self._read_first(X)
+            table = self._read_first(X)
+            return None, Hidden(table, None, read_weights(sample_weight, table.rows))
         opened = self._opened(X)
         schema = self._inferred(opened, None)
-        return schema, schema.table(together(opened))
+        if not opened.held and sample_weight is None and isinstance(self.start, str):
+            some = sampled(schema, opened, None, None, SAMPLE, 0, alike=True)
+            if not some.whole:
+                weights = some.rows.assignment.weights
+                return schema, HiddenRows(some.rows.table, None, weights, (opened, schema, some.labelled))
+            return schema, Hidden(some.rows.table)
+        table = schema.table(together(opened))
+        return schema, Hidden(table, None, read_weights(sample_weight, table.rows))
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         if kind is not Gaussian:

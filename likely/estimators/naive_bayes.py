@@ -1,10 +1,17 @@
 """Naive Bayes: given the class, columns are independent, each of its own family."""
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from likely.estimators.by_column import ByColumn
 from likely.estimators.typed import TableClassifier
 from likely.families import Gaussian
+from likely.joint import Part
+from likely.reading import Rows
+from likely.schema import Schema
+from likely.statistics import Assignment
 
 
 class NaiveBayes(ByColumn, TableClassifier):
@@ -87,3 +94,10 @@ class NaiveBayes(ByColumn, TableClassifier):
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         return kind(pseudo_rows=self.pseudo_rows, unbiased=self.unbiased)
+
+    def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...] | None:
+        given = self.columns if isinstance(self.columns, Mapping) else {}
+        if any(column.kind == "integer" and given.get(column.name) in (None, "integer") for column in schema.columns):
+            return None  # counts or numbers: their cells tell
+        nothing = Assignment(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        return self._parts(schema.table(rows.schema.empty_table(), note=False), nothing)

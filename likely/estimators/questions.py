@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.engines import engine_of
+from likely.estimators import lazily
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Calibrated, Knowledge, Modest, few
 from likely.estimators.protocol import Estimator, not_fitted
@@ -17,6 +19,9 @@ from likely.schema import check_name
 from likely.statistics import Array, Labels
 from likely.table import Block, Table
 
+# What is answered lazily where rows lie in partitions.
+_LAZY = ("predict", "predict_proba")
+
 Asked = TypeVar("Asked", bound=Callable[..., NDArray[Any]])
 
 
@@ -25,6 +30,9 @@ def row_by_row(ask: Asked) -> Asked:
 
     @wraps(ask)
     def answered(model: Any, X: Any, *more: Any, **options: Any) -> NDArray[Any]:
+        if not more and ask.__name__ in _LAZY and (engine := engine_of(X)) is not None:
+            model._known()
+            return lazily.answered(model, engine, ask.__name__, options)  # type: ignore[no-any-return]
         answers = [ask(model, part, *more, **options) for part in model._batches(X)]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
@@ -218,6 +226,9 @@ class Questions(Estimator):
         """
         if how not in ("mean", "draw"):
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
+        if y is None and how == "mean" and (engine := engine_of(X)) is not None:
+            self._known()
+            return lazily.answered(self, engine, "impute", {})
         joint = self.joint_
         rows = self._held(X)
         table = self._read_next(rows)

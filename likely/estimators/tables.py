@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.engines import Spread, engine_of
 from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
 from likely.estimators.kept import Kept
 from likely.estimators.labelled import is_typed, together
@@ -26,6 +27,8 @@ class TableQuestions(Kept):
     schema_: Schema
 
     def _opened(self, X: Any, *, known: bool = False) -> Rows:
+        if (engine := engine_of(X)) is not None:
+            return Spread(engine, () if self.missing is None else self.missing)
         return open_rows(X, missing=self.missing, typed=not known)
 
     def _inferred(self, rows: Rows, y: Any) -> Schema:
@@ -90,12 +93,7 @@ class TableQuestions(Kept):
         if schema is None:
             yield from super()._batches(X)
             return
-        rows = self._opened(X, known=True)
-        table = None
-        for table in schema.tables(rows):
-            yield table
-        if table is None:
-            yield schema.table(rows.schema.empty_table())
+        yield from schema.tables(self._opened(X, known=True))
 
     def _held(self, X: Any) -> Any:
         return X if self._schema_of(X) is None else together(self._opened(X))

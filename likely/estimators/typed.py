@@ -1,7 +1,7 @@
 """Classifiers of tables as they are: columns of any type, holes, names in any order, from frames, records and files."""
 
 import operator
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +9,19 @@ import numpy as np
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, is_typed, labelled, labelled_whole, sampled, tell_of_unlabelled
+from likely.estimators.labelled import (
+    Labelled,
+    collected,
+    is_typed,
+    labelled,
+    labelled_whole,
+    sampled,
+    tell_of_unlabelled,
+)
 from likely.estimators.partly import check_unlabelled
 from likely.estimators.tables import TableQuestions
+from likely.joint import Part
+from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema, read_target
 from likely.select import SAMPLE
@@ -130,9 +140,17 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
         Rows from all over the table decide what every column follows: the first ones may be unlike the others. To learn
         from rows without a label, all are held.
         """
+        partly = check_unlabelled(self.unlabelled) is not None
+        if known is None and (parts := self._parts_by_kind(schema, rows)) is not None:
+            found = collected(rows, schema, y, sample_weight, partial(collect, parts=parts), partly=partly)
+            table = schema.table(rows.schema.empty_table(), note=False)
+            if found.statistics is None:
+                raise ValueError("expected rows with a label, got none")
+            if not self._learns_unlabelled(found.labelled, found.unlabelled):
+                tell_of_unlabelled(found.unlabelled, y)
+                return Knowledge(parts, found.statistics, table.columns, self._given_priors()), table
         if known is None:
-            seed, partly = getattr(self, "random_state", 0), check_unlabelled(self.unlabelled) is not None
-            sample = sampled(schema, rows, y, sample_weight, SAMPLE, seed, partly=partly)
+            sample = sampled(schema, rows, y, sample_weight, SAMPLE, getattr(self, "random_state", 0), partly=partly)
             if self._learns_unlabelled(sample.labelled, sample.unlabelled):
                 every = labelled_whole(schema, rows, y, sample_weight, partly=True)
                 return self._begun_partly(*every), every.table
@@ -146,9 +164,13 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             statistics = known.collect(sample.rows.table, nothing)
         else:
             statistics = known.statistics
-        table = None
-        for table, assignment in labelled(schema, rows, y, sample_weight, note=note):
-            statistics = statistics + known.collect(table, assignment)
-        if table is None:
+        more = collected(rows, schema, y, sample_weight, known.collector, note=note, partly=False)
+        if more.statistics is None:
             raise ValueError("expected rows with a label, got none")
-        return known.with_statistics(statistics), table
+        if note:
+            tell_of_unlabelled(more.unlabelled, y)
+        return known.with_statistics(statistics + more.statistics), schema.table(rows.schema.empty_table(), note=False)
+
+    def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...] | None:
+        """Return the parts of the joint if the kinds of columns alone decide on them; None if rows do."""
+        return None

@@ -3,13 +3,16 @@
 Arrow is imported when the first table is opened, and not before.
 """
 
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from likely.reading.sources import Source
+
+
+T = TypeVar("T")
 
 
 class Progress(NamedTuple):
@@ -53,6 +56,11 @@ class Rows:
         return Rows(self._source, (*self._missing, *more)) if more else self
 
     @property
+    def held(self) -> bool:
+        """Whether all rows lie in memory."""
+        return self._source.held
+
+    @property
     def progress(self) -> Progress:
         """How far the last of the ``batches`` has been read."""
         return Progress(self._source.done, self._source.total, self._source.unit)
@@ -63,6 +71,18 @@ class Rows:
 
         for batch in self._source.batches():
             yield without_words(batch, self._missing)
+
+    def count(self) -> int:
+        """Return how many rows there are. Of rows that pass by once, this reads the rest."""
+        return self._source.count()
+
+    def map(self, work: "Callable[[Rows], T]") -> "list[T]":
+        """Return what is made of the rows: of each partition, in their order, if they lie in several."""
+        return [work(self)]
+
+    def reduce(self, work: "Callable[[Rows], T]", add: "Callable[[T, T], T]") -> "T":
+        """Return what is made of the rows, that of all partitions added up in their order if there are several."""
+        return work(self)
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows, from all over the table where that is cheap."""

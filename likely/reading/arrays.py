@@ -3,6 +3,7 @@
 import datetime
 import decimal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,20 @@ def recast(array: Any, kind: pa.DataType) -> Any:
     if is_text(kind):
         return text_of(array).cast(kind)
     return array.cast(kind, safe=not pa.types.is_floating(kind))
+
+
+def stacked(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return tables with the same columns as one, in types that hold the cells of all.
+
+    >>> stacked([pa.table({"a": [1]}), pa.table({"a": ["x"]})]).column("a").to_pylist()
+    ['1', 'x']
+    """
+    columns = {}
+    for name in tables[0].schema.names:
+        cells = [plain(table.column(name)) for table in tables]
+        kind = reduce(wider, (each.type for each in cells))
+        columns[name] = pa.chunked_array([recast(each, kind) for each in cells])
+    return pa.table(columns)
 
 
 def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBatch:

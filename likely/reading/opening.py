@@ -44,7 +44,8 @@ def _described(data: Any) -> str:
 
 def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
     from likely.reading.formats import stated
-    from likely.reading.paths import OPEN_WITH_FORMAT, stream_source
+    from likely.reading.paths import stream_source
+    from likely.reading.places import OPEN_WITH_FORMAT
 
     if isinstance(data, io.TextIOBase):
         raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")

@@ -1,70 +1,23 @@
-"""Files: which they are, what they hold, and how their rows are read."""
+"""Files: what they hold, and how their rows are read."""
 
-import glob
-import os
 import shutil
-import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from likely.reading.arrays import check_names, plain_batch, recast, wider
 from likely.reading.delimited import Delimited
-from likely.reading.formats import EXPECTED, Format, stated
+from likely.reading.formats import Format
 from likely.reading.lines import JsonLines
+from likely.reading.places import File, found_files
 from likely.reading.settling import Joined, Settled, Written
-from likely.reading.sources import Once, Source, pieces, spread
+from likely.reading.sources import Once, Source, pieces, read_ahead, spread
 
 _SMALL = 16 << 20
-OPEN_WITH_FORMAT = "open it by likely.reading.open_rows(…, format=…)"
-"""What to do with a file whose format nobody knows."""
-
-
-class File(NamedTuple):
-    """A file that is there, and what it holds."""
-
-    path: str
-    format: Format
-
-    @property
-    def label(self) -> str:
-        """The file in a message."""
-        return repr(self.path)
-
-
-def found_files(paths: list[str], format_name: str | None) -> list[File]:
-    """Return the files of paths, folders and wildcards, in order."""
-    given = None if format_name is None else stated(format_name)
-    return [File(path, _format_of(path, given)) for one in paths for path in _expanded(one, given is not None)]
-
-
-def _expanded(path: str, any_ending: bool) -> list[str]:
-    if not os.path.lexists(path) and glob.has_magic(path):
-        found = sorted(one for one in glob.glob(path, recursive=True) if not os.path.isdir(one))
-        if not found:
-            raise FileNotFoundError(f"expected files named like {path!r}, found none")
-        return found
-    if stat.S_ISDIR(os.stat(path).st_mode):
-        inside = sorted(str(one) for one in Path(path).rglob("*") if one.is_file() and one.name[0] not in "._")
-        found = [one for one in inside if any_ending or Format.of(one)]
-        if not found:
-            raise FileNotFoundError(f"expected files of a table in the folder {path!r}, such as .parquet, found none")
-        return found
-    return [path]
-
-
-def _format_of(path: str, given: Format | None) -> Format:
-    found = Format.of(path, given)
-    if found is None:
-        raise ValueError(
-            f"expected a file whose name ends with its format, got {path!r}: {OPEN_WITH_FORMAT}, one of {EXPECTED}"
-        )
-    return found
 
 
 class Files(Source):
@@ -74,7 +27,7 @@ class Files(Source):
 
     def __init__(self, files: list[File], missing: tuple[str, ...]) -> None:
         self._files, self._missing = files, missing
-        self._sizes = [os.stat(file.path).st_size for file in files]
+        self._sizes = [file.size for file in files]
         self.total = sum(self._sizes)
         self._tell: Callable[[], int] = lambda: 0
 
@@ -85,7 +38,7 @@ class Files(Source):
 
     def opened(self, file: File) -> Any:
         """Return a file's bytes, decompressed."""
-        raw = pa.OSFile(file.path)
+        raw = file.opened()
         self._tell = raw.tell
         return raw if file.format.compression is None else pa.CompressedInputStream(raw, file.format.compression)
 
@@ -105,6 +58,9 @@ class Files(Source):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
+        return read_ahead(self._read())
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
         self.done = past = 0
         names: set[str] | None = None
         for file, size in zip(self._files, self._sizes, strict=True):
@@ -126,11 +82,11 @@ class Files(Source):
         return self._stored(file)
 
     def _stored(self, file: File) -> Iterator[pa.RecordBatch]:
-        read = 0
+        read, size = 0, file.size
         self._tell = lambda: read
         with _OneSentence(file):
             for batch, share in _stored_batches(file):
-                read = int(share * os.stat(file.path).st_size)
+                read = int(share * size)
                 yield from pieces(plain_batch(batch))
 
     def _recast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -187,12 +143,12 @@ class _OneSentence:
 def _parquet(file: File) -> Any:
     from pyarrow.parquet import ParquetFile  # which takes a while, and CSV does without
 
-    return ParquetFile(file.path, memory_map=False, buffer_size=1 << 20, pre_buffer=False)
+    return ParquetFile(file.opened(), memory_map=False, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _arrow(file: File) -> Any:
     """Return a reader of an Arrow file, or of a stream in a file."""
-    source = pa.memory_map(file.path)
+    source = file.mapped()
     try:
         return pa.ipc.open_file(source)
     except pa.ArrowInvalid:
@@ -218,14 +174,14 @@ def _spots(files: list[File], most: int = 8) -> list[tuple[File, int]]:
 
 
 def _stored_batches(
-    file: File, group: int | None = None, rows: int = 1 << 16
+    file: File, group: int | None = None, rows: int = 1 << 18
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Return batches, and the share of the file's rows that have been read after each."""
     if file.format.name == "parquet":
         reader, done = _parquet(file), 0
         groups = None if group is None else [group] if reader.num_row_groups else []
         width = max(1, reader.metadata.num_columns)
-        for batch in reader.iter_batches(batch_size=max(1, min(rows, (1 << 20) // width)), row_groups=groups):
+        for batch in reader.iter_batches(batch_size=max(1, min(rows, (1 << 21) // width)), row_groups=groups):
             done += batch.num_rows
             yield batch, done / max(1, reader.metadata.num_rows)
     elif isinstance(reader := _arrow(file), pa.RecordBatchFileReader):
@@ -244,7 +200,7 @@ def path_source(paths: list[str], missing: tuple[str, ...], format_name: str | N
     kinds = sorted({file.format.name for file in files})
     if len(kinds) > 1 and set(kinds) != {"csv", "tsv"}:
         raise ValueError(f"expected files of one format, got {' and '.join(kinds)}: read them one by one")
-    if len(files) == 1 and not stat.S_ISREG(os.stat(files[0].path).st_mode):
+    if len(files) == 1 and not files[0].is_regular:
         stream = open(files[0].path, "rb")  # noqa: SIM115, lives as long as the source
         source = stream_source(stream, files[0].label, missing, files[0].format, typed)
         weakref.finalize(source, stream.close)

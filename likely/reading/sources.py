@@ -5,13 +5,14 @@ import tempfile
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import pyarrow as pa
 
 from likely.reading.arrays import UNNAMED, plain_batch
 
-BATCH = 4 << 20
+BATCH = 16 << 20
 """About so many bytes are in a batch."""
 KEPT = 64 << 20
 """So many bytes at most are kept in memory to save a second reading."""
@@ -23,6 +24,8 @@ class Source(ABC):
     done: int = 0
     total: int | None = None
     unit: str = "rows"
+    held: bool = False
+    """whether all rows lie in memory"""
 
     @property
     @abstractmethod
@@ -41,6 +44,12 @@ class Source(ABC):
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return up to so many rows."""
         return _first(self.batches(), rows)
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        if self.total is not None and self.unit == "rows":
+            return self.total
+        return sum(batch.num_rows for batch in self.batches())
 
 
 def _first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
@@ -68,8 +77,19 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, step)
 
 
+def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the same batches, of which the next is read by another thread while this one is used."""
+    with ThreadPoolExecutor(1, "likely-reading") as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
 class Held(Source):
     """A table in memory."""
+
+    held = True
 
     def __init__(self, table: pa.Table, *, named: bool = True) -> None:
         batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
@@ -115,6 +135,38 @@ class Again(Source):
             for piece in pieces(plain_batch(batch)):
                 self.done += piece.num_rows
                 yield piece
+
+
+class Passing(Source):
+    """A stream that is read once, where it passes by. Nothing is kept of it."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        self._schema = plain_batch(schema.empty_table()).schema
+        self._live = iter(batches)
+        self._begun = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return self._schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, if nobody has asked for them before."""
+        if self._begun:
+            raise RuntimeError("expected rows that pass by to be read once, got a second reading")
+        self._begun = True
+        yield from self._coming()
+
+    def count(self) -> int:
+        """Return how many rows have passed by when the last one has."""
+        for _ in self._coming():
+            pass
+        return self.done
+
+    def _coming(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._live:
+            self.done += batch.num_rows
+            yield from pieces(plain_batch(batch))
 
 
 class Once(Source):

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likely.reading import Rows
 from likely.schema.column import FAMILIES, KINDS, Column, Seen
 from likely.statistics import Labels
@@ -121,11 +124,14 @@ class Schema:
         return Table(cells, names, None, categories, self.kinds, places, strings)
 
     def tables(self, rows: Rows) -> Iterator[Table]:
-        """Return all rows, one table for each batch; columns that are not there are told of once."""
-        start = 0
+        """Return all rows, one table for each batch, or one of no rows; columns that are not there are told of once."""
+        start, table = 0, None
         for batch in rows.batches():
-            yield self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0)
+            table = self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0)
             start += batch.num_rows
+            yield table
+        if table is None:
+            yield self.table(rows.schema.empty_table())
 
     def described(self) -> dict[str, Any]:
         """Return the schema as plain lists, dicts and text, for a file."""
@@ -196,10 +202,22 @@ def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
     >>> read_target(pa.table({"income": ["low", None, "high"]}), "income")
     array(['low', None, 'high'], dtype=object)
     """
-    from likely.schema.cells import read_labels
+    labels, places = coded_target(batch, name)
+    return labels[places]
+
+
+def coded_target(batch: "pa.RecordBatch | pa.Table", name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the distinct labels in a column, and the place of each row's among them.
+
+    >>> import pyarrow as pa
+    >>> labels, places = coded_target(pa.table({"income": ["low", None, "high", "low"]}), "income")
+    >>> labels.tolist(), places.tolist()
+    (['low', 'high', None], [0, 2, 1, 0])
+    """
+    from likely.schema.cells import coded_labels
 
     check_name(name, list(batch.schema.names), "expected the name of a column as target")
-    return read_labels(batch.column(name), name)
+    return coded_labels(batch.column(name), name)
 
 
-__all__ = ["FAMILIES", "KINDS", "Column", "Schema", "Seen", "read_target"]
+__all__ = ["FAMILIES", "KINDS", "Column", "Schema", "Seen", "coded_target", "read_target"]

@@ -263,12 +263,23 @@ def timestamps(cells: Any) -> Any:
         return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
 
 
-def read_labels(column: Any, name: str) -> Labels:
-    """Return labels as an array, of objects if some are missing."""
+def coded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the distinct labels of a column, None among them if it stands there, and the place of each row's."""
     cells = _decoded(plain(column))
-    source = source_of(cells.type)
-    if source == "other":
+    if source_of(cells.type) == "other":
         raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
+    encoded = cells.dictionary_encode()
+    none = len(encoded.dictionary)
+    places = pc.fill_null(encoded.indices, none).to_numpy(zero_copy_only=False)
+    if encoded.indices.null_count == 0:
+        return _distinct_labels(encoded.dictionary, name), places
+    with_none = pa.concat_arrays([encoded.dictionary, pa.nulls(1, encoded.dictionary.type)])
+    return _distinct_labels(with_none, name), places
+
+
+def _distinct_labels(cells: Any, name: str) -> Labels:
+    """Return labels as an array, of objects if one is missing."""
+    source = source_of(cells.type)
     if source == "number":
         floats = cells.to_numpy(zero_copy_only=False).astype(np.float64)
         there = floats[~np.isnan(floats)]
@@ -278,7 +289,7 @@ def read_labels(column: Any, name: str) -> Labels:
     if source in ("integer", "boolean"):
         return _labels(cells.to_pylist(), np.bool_ if source == "boolean" else cells.type.to_pandas_dtype())
     texts = text_of(cells).to_pylist()
-    text_array([text for text in pc.unique(text_of(cells)).to_pylist() if text is not None], f"column {name!r}")
+    text_array([text for text in texts if text is not None], f"column {name!r}")
     return _labels(texts, np.str_)
 
 

@@ -1,0 +1,166 @@
+"""Partitions of a Spark DataFrame, classic or of Spark Connect: batches of Arrow stream past the work on executors."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+
+from likely.engines import TOGETHER, Engine, Made, Task, added, beside
+from likely.reading import Rows, open_rows
+from likely.reading.sources import Passing
+
+_SENT = pa.schema([("number", pa.int64()), ("content", pa.binary())])
+_SENT_IN_SPARK = "number long, content binary"
+
+Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What an executor does with the batches of a partition."""
+
+
+class SparkFrame(Engine):
+    """A Spark DataFrame. Its partitions are those that answered last: Spark may cut the rows anew for every pass."""
+
+    name = "Spark"
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    @cached_property
+    def partitions(self) -> int:  # type: ignore[override]
+        """How many partitions have rows, until a task has run on all of them."""
+        from pyspark.sql.functions import spark_partition_id
+
+        return max(1, int(self._frame.select(spark_partition_id().alias("number")).distinct().count()))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The types of the columns, as Spark writes them to Arrow."""
+        return open_rows(self._empty).schema
+
+    @cached_property
+    def _empty(self) -> pa.Table:
+        return self._frame.limit(0).toArrow()
+
+    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
+        """Do a task on all partitions; results of neighbours are added by executors where there are many."""
+        found = self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
+        if add is not None and self.partitions > TOGETHER:
+            from pyspark.sql.functions import col, floor
+
+            groups = -(-self.partitions // TOGETHER)
+            found = found.repartition(groups, floor(col("number") / TOGETHER))
+            found = found.mapInArrow(_joined(add, TOGETHER), _SENT_IN_SPARK)
+        made = [_received(row["content"]) for row in found.collect()]
+        if not made:  # Spark may find out that there are no rows, and so no partitions
+            made = [task(0, self._empty)]
+        self.__dict__["partitions"] = sum(len(part.rows) for part in made)
+        return made
+
+    def contents(self) -> Iterator[pa.Table]:
+        """Return all rows in one pass, some thousand at a time."""
+        packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK)
+        return map(self._unpacked, packed.toLocalIterator())
+
+    def fetched(self, number: int) -> pa.Table:
+        """Return the rows of a partition."""
+        packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK).where(f"number = {number}")
+        return pa.concat_tables([self._empty, *map(self._unpacked, packed.collect())])
+
+    def _unpacked(self, row: Any) -> pa.Table:
+        return pa.ipc.open_stream(row["content"]).read_all().cast(self._empty.schema)
+
+    def lazily(self, answer: Callable[[pa.Table], pa.Table]) -> Any:
+        """Return a DataFrame of Spark, whose rows are answered as they pass by."""
+        kinds = _kinds(self._empty.schema, answer)
+        types = self._frame.sparkSession.createDataFrame(_unknown(kinds)).schema
+        return self._frame.mapInArrow(_answered(answer, self._empty.schema, kinds), types)
+
+
+def _number() -> int:
+    """Return the number of the partition that is worked on here, by as many threads as Spark has counted on."""
+    from pyspark import TaskContext
+
+    from likely.native import set_threads
+
+    context = TaskContext.get()
+    assert context is not None, "expected to be on an executor"
+    set_threads(context.cpus())
+    return int(context.partitionId())
+
+
+def _sent(number: int, content: bytes) -> pa.RecordBatch:
+    return pa.record_batch([[number], [content]], schema=_SENT)
+
+
+def _tried(work: Callable[..., Made], *given: Any) -> bytes:
+    """Return what was made, or what went wrong, in bytes: raised on an executor, a sentence would be lost in others."""
+    try:
+        return pickle.dumps(work(*given))
+    except (ValueError, TypeError, RuntimeError) as error:
+        return pickle.dumps(type(error)(str(error)))
+
+
+def _received(content: bytes) -> Made:
+    found = pickle.loads(content)
+    if isinstance(found, Exception):
+        raise found
+    return found  # type: ignore[no-any-return]
+
+
+def _worked(task: Task, schema: pa.Schema) -> Streamed:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        number = _number()
+        yield _sent(number, _tried(task, number, Rows(Passing(schema, (batch.cast(schema) for batch in batches)))))
+
+    return work
+
+
+def _joined(add: Callable[[Any, Any], Any], most: int) -> Streamed:
+    def join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        groups: dict[int, list[bytes]] = {}
+        for row in sorted((row for batch in batches for row in batch.to_pylist()), key=itemgetter("number")):
+            groups.setdefault(row["number"] // most, []).append(row["content"])
+        for group, contents in groups.items():
+            yield _sent(group, _tried(added, map(_received, contents), add))
+
+    return join
+
+
+def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    number = _number()
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield _sent(number, sink.getvalue().to_pybytes())
+
+
+def _unknown(schema: pa.Schema) -> pa.Table:
+    """Return one row of which nothing is known."""
+    return pa.table([pa.nulls(1, kind) for kind in schema.types], schema.names)
+
+
+def _kinds(schema: pa.Schema, answer: Callable[[pa.Table], pa.Table]) -> pa.Schema:
+    """Return the types of rows with their answers. Whole numbers whose holes are filled by means are numbers."""
+    unknown = _unknown(schema)
+    found = answer(unknown)
+    kinds = beside(unknown, found).schema
+    if found.column_names != schema.names:
+        return kinds
+    for place, (name, kind) in enumerate(zip(kinds.names, kinds.types, strict=True)):
+        whole = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+        if whole and not found[name].null_count:
+            kinds = kinds.set(place, pa.field(name, pa.float64()))
+    return kinds
+
+
+def _answered(answer: Callable[[pa.Table], pa.Table], schema: pa.Schema, kinds: pa.Schema) -> Streamed:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _number()
+        for batch in batches:
+            rows = pa.Table.from_batches([batch.cast(schema)])
+            yield from beside(rows, answer(rows)).cast(kinds).combine_chunks().to_batches()
+
+    return work

@@ -1,0 +1,80 @@
+"""Tables of numbers whose classes are known, and which need not lie in memory: sums by one pass, or by several."""
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from likely.estimators.hidden_rows import both
+from likely.estimators.labelled import every_row
+from likely.hidden import Hidden, Step, climb
+from likely.joint import Joint, Part
+from likely.reading import Rows
+from likely.schema import Schema
+from likely.statistics import JointStatistics
+from likely.table import Block
+
+# A step of expectation maximisation that gains less for each row is the last, and so is the last of so many.
+_TOLERANCE, _MOST = 1e-10, 200
+
+
+@dataclass(frozen=True)
+class KnownRows(Hidden):
+    """Rows wherever they lie, whose classes are known, with cells that are not; ``table``: one like them.
+
+    Parameters
+    ----------
+    everywhere
+        all rows, what their columns are, the name of the column of labels, and how many rows have one
+    """
+
+    everywhere: tuple[Rows, Schema, str, int] | None = None
+
+    @property
+    def weight(self) -> float:
+        """How many rows have a label."""
+        assert self.everywhere is not None
+        return float(self.everywhere[3])
+
+    def expect(self, joint: Joint) -> Step:
+        """Take a step: expect the cells that are missing, and collect."""
+        assert self.everywhere is not None
+        rows, schema, y, _ = self.everywhere
+        return rows.reduce(partial(_expected, schema=schema, y=y, joint=joint), both)
+
+    def log_likelihood(self, joint: Joint) -> float:
+        """Return the logarithm of the likelihood of all rows."""
+        return self.expect(joint).log_likelihood
+
+
+def _expected(rows: Rows, schema: Schema, y: str, joint: Joint) -> Step:
+    def steps() -> Iterator[Step]:
+        yield Hidden(schema.table(rows.schema.empty_table(), note=False), np.zeros(0, dtype=np.int32)).expect(joint)
+        for part in every_row(schema, rows, y, None, note=False):
+            table, (classes, codes, weights) = part.known()
+            if table.rows:
+                places = np.searchsorted(joint.classes, classes).astype(np.int32)
+                yield Hidden(table, places[codes], weights).expect(joint)
+
+    return reduce(both, steps())
+
+
+def with_missing_cells(
+    rows: Rows, schema: Schema, y: str, count: int, start: JointStatistics, parts: tuple[Part, ...]
+) -> JointStatistics:
+    """Return the statistics of all rows with a label, those expected where cells are missing; each step is a pass."""
+    empty = schema.table(rows.schema.empty_table(), note=False)
+    every = KnownRows(empty, np.zeros(0, dtype=np.int32), None, (rows, schema, y, count))
+    return climb(every, start, parts, tolerance=_TOLERANCE, most=_MOST).statistics
+
+
+def any_holes(rows: Rows, schema: Schema) -> bool:
+    """Say whether any cell is missing."""
+    found: bool = rows.reduce(partial(_holes, schema=schema), operator.or_)
+    return found
+
+
+def _holes(rows: Rows, schema: Schema) -> bool:
+    return any(bool(np.isnan(Block(table, None).dense()).any()) for table in schema.tables(rows))

@@ -1,0 +1,138 @@
+"""Rows that do not lie in memory: wherever they come from, the model is that of all rows in one place."""
+
+import threading
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+from likely import Classifier, KMeans, Mixture, NaiveBayes
+from likely.estimators import kmeans_rows, mixture, typed
+from likely.reading import open_rows
+from likely.reading.sources import read_ahead
+
+
+@pytest.fixture(autouse=True)
+def few_are_drawn(monkeypatch):
+    for module in (kmeans_rows, mixture, typed):
+        monkeypatch.setattr(module, "SAMPLE", 300)
+
+
+def people(n=2000):
+    generator = np.random.default_rng(0)
+    group = generator.integers(0, 2, n)
+    frame = pd.DataFrame(generator.normal(size=(n, 2)) + 4 * group[:, None], columns=["a", "b"])
+    return frame.assign(label=np.array(["low", "high"])[group])
+
+
+def one_by_one(path):
+    frame = pd.read_parquet(path)
+    yield from (frame.iloc[i : i + 300] for i in range(0, len(frame), 300))
+
+
+SOURCES = {
+    "path": lambda path: path,
+    "list of paths": lambda path: [path],
+    "dataset": pa.dataset.dataset,
+    "reader": lambda path: pa.dataset.dataset(path).to_table().to_reader(),
+    "lazy frame": pl.scan_parquet,
+    "relation": lambda path: duckdb.read_parquet(str(path)),
+    "generator": one_by_one,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_sources_that_are_read_in_batches(source, tmp_path):
+    frame = people()
+    frame.to_parquet(tmp_path / "people.parquet")
+    for model in (NaiveBayes(), Classifier(), Classifier(calibrate=False)):
+        whole = model.fit(frame, "label").predict_proba(frame)
+        found = model.fit(source(tmp_path / "people.parquet"), "label").predict_proba(frame)
+        np.testing.assert_allclose(found, whole, rtol=1e-11, atol=1e-13)
+    X = frame[["a", "b"]]
+    X.to_parquet(tmp_path / "numbers.parquet")
+    whole, found = (
+        Mixture(2, tolerance=1e-9, progress=False).fit(rows) for rows in (X, source(tmp_path / "numbers.parquet"))
+    )
+    assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-7)
+    assert found.class_count_.sum() == pytest.approx(len(X))
+    whole, found = (KMeans(2, random_state=0).fit(rows) for rows in (X, source(tmp_path / "numbers.parquet")))
+    assert found.inertia_ == pytest.approx(whole.inertia_, rel=1e-12)
+
+
+def test_labels_that_are_missing_in_a_file_are_told_of_and_counted(tmp_path):
+    frame = people()
+    frame.loc[::10, "label"] = None
+    frame.to_parquet(tmp_path / "people.parquet")
+    with pytest.warns(UserWarning, match="200 rows without a label in 'label' are left out"):
+        model = NaiveBayes().fit(tmp_path / "people.parquet", "label")
+    assert model.class_count_.sum() == 1800
+    frame.loc[1::2, "label"] = None
+    frame.to_parquet(tmp_path / "people.parquet")
+    model = NaiveBayes(unlabelled=1).fit(tmp_path / "people.parquet", "label")
+    assert model.class_count_.sum() == pytest.approx(2000)
+
+
+def test_the_next_batch_is_read_while_this_one_is_used():
+    begun = [threading.Event() for _ in range(3)]
+
+    def batches():
+        for i, event in enumerate(begun):
+            event.set()
+            yield i
+
+    ahead = read_ahead(batches())
+    assert next(ahead) == 0
+    assert begun[1].wait(timeout=30)
+    assert not begun[2].is_set()
+    assert list(ahead) == [1, 2]
+
+
+def test_what_goes_wrong_while_reading_ahead_is_raised_where_it_is_used():
+    def batches():
+        yield 1
+        raise OSError("gone")
+
+    ahead = read_ahead(batches())
+    assert next(ahead) == 1
+    with pytest.raises(OSError, match="gone"):
+        next(ahead)
+
+
+def test_a_file_that_vanishes_is_named(tmp_path):
+    people().to_parquet(tmp_path / "one.parquet")
+    people().to_parquet(tmp_path / "two.parquet")
+    rows = open_rows([tmp_path / "one.parquet", tmp_path / "two.parquet"])
+    (tmp_path / "two.parquet").unlink()
+    with pytest.raises((FileNotFoundError, ValueError), match=r"two\.parquet"):
+        NaiveBayes().fit(rows, "label")
+
+
+def test_files_behind_a_url(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    frame = people()
+    store = fsspec.filesystem("memory")
+    for number in range(3):
+        frame.iloc[number::3].to_parquet(tmp_path / "part.parquet")
+        store.pipe(f"/likely/parts/{number}.parquet", (tmp_path / "part.parquet").read_bytes())
+    store.pipe("/likely/people.csv", frame.to_csv(index=False).encode())
+    whole = NaiveBayes().fit(frame, "label").predict_proba(frame)
+    try:
+        for url in ("memory://likely/parts", "memory://likely/parts/*.parquet", "memory://likely/people.csv"):
+            model = NaiveBayes().fit(url, "label")
+            assert model.class_count_.sum() == len(frame)
+            np.testing.assert_allclose(model.predict_proba(frame), whole, rtol=1e-11, atol=1e-13)
+        with pytest.raises(
+            FileNotFoundError, match=r"expected files named like 'memory://likely/parts/.*csv', found none"
+        ):
+            NaiveBayes().fit("memory://likely/parts/*.csv", "label")
+        with pytest.raises(FileNotFoundError, match=r"expected a file at 'memory://likely/nobody\.csv', found none"):
+            NaiveBayes().fit("memory://likely/nobody.csv", "label")
+        with pytest.raises(ValueError, match="expected a URL that fsspec knows, got 'nobody://"):
+            NaiveBayes().fit("nobody://likely/people.csv", "label")
+    finally:
+        store.rm("/likely", recursive=True)
