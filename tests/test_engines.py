@@ -59,7 +59,7 @@ class Frames(Engine):
     def run(self, task, add):
         sent = pickle.dumps((task, add))
         found = []
-        for number in self.order:
+        for number in filter(task.wants, self.order):
             task, add = pickle.loads(sent)
             found.append(pickle.loads(pickle.dumps(task(number, self.frames[number]))))
         found += [found[i] for i in self.again]

@@ -1,6 +1,7 @@
 //! The native core of likely, as a Python module: bindings only. Arrays in, arrays out, the interpreter released.
 
 mod belonging;
+mod by_column;
 mod categories;
 mod density;
 mod evidence;
@@ -116,7 +117,8 @@ fn make_assignment<'a>(
     let codes = codes.as_slice()?;
     let weights = weights.map(|weights| weights.as_slice()).transpose()?;
     let fits = codes.len() == rows && weights.is_none_or(|weights| weights.len() == rows);
-    let below = codes.iter().max().is_none_or(|&code| code < 0 || (code as usize) < classes);
+    let largest = codes.iter().fold(-1, |largest, &code| code.max(largest));
+    let below = largest < 0 || (largest as usize) < classes;
     if !fits || !below || u32::try_from(rows).is_err() {
         return Err(PyValueError::new_err("codes and weights do not fit the rows"));
     }

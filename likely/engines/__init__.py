@@ -7,7 +7,7 @@ however often, late or by whomever they were made. No model knows that there are
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 TOGETHER = 16
 """Results of so many partitions are added where they were made, before they travel on."""
+LOOKED_AT = 4
+"""So many partitions, from the first to the last, are looked at to see what the columns are."""
 
 
 class Made(NamedTuple):
-    """What was made of some partitions: how many rows each of them had, by its number, and the result."""
+    """What was made of some partitions: how many rows each had, by its number (−1: not counted), and the result."""
 
     rows: dict[int, int]
     result: Any
@@ -42,12 +44,19 @@ class Task:
         the text that stands for a missing cell
     version
         the version of this package that sends the task
+    only
+        the numbers of the partitions that it is for, of which the first rows may do; None for all rows of all
     """
 
     work: Callable[[Rows], Any]
     columns: tuple[str, ...]
     missing: tuple[str, ...]
     version: str
+    only: frozenset[int] | None = None
+
+    def wants(self, number: int) -> bool:
+        """Say whether the task is for a partition."""
+        return self.only is None or number in self.only
 
     def __call__(self, number: int, content: Any) -> Made:
         """Do the work on the content of a partition: a frame, an Arrow table, or a stream of batches."""
@@ -65,7 +74,7 @@ class Task:
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{where}: {error}") from error
-        return Made({number: rows.count()}, result)
+        return Made({number: rows.count() if self.only is None else -1}, result)
 
 
 def in_order(parts: Iterable[Made]) -> list[Made]:
@@ -110,7 +119,7 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
-        """Do a task on all partitions. With ``add``, results of neighbours may come back added, by ``added``."""
+        """Do a task on all partitions that it wants. With ``add``, those of neighbours may come back as ``added``."""
 
     @abstractmethod
     def fetched(self, number: int) -> Any:
@@ -158,12 +167,18 @@ class Spread(Rows):
             yield from open_rows(content, missing=self._missing).batches()
 
     def sample(self, rows: int) -> "pa.Table":
-        """Return up to so many rows, from all partitions."""
+        """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
         from likely.reading.arrays import stacked
 
-        share = -(-rows // max(1, self.engine.partitions))
-        parts = [part for part in self._run(partial(_sample, wanted=share)) if part.num_rows]
-        return stacked(parts) if parts else self.schema.empty_table()
+        count = self.engine.partitions
+        few = {round(i * (count - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)}
+        for only in (few, set(range(count)) - few):
+            share = -(-rows // max(1, len(only)))
+            task = replace(self._task(partial(_sample, wanted=share)), only=frozenset(only))
+            parts = [part.result for part in in_order(self.engine.run(task, None)) if part.result.num_rows]
+            if parts:
+                return stacked(parts)
+        return self.schema.empty_table()
 
     def map(self, work: Callable[[Rows], T]) -> list[T]:
         """Return what is made of each partition, in their order."""
@@ -174,9 +189,11 @@ class Spread(Rows):
         parts: list[T] = self._run(work, add)
         return reduce(add, parts)
 
+    def _task(self, work: Callable[[Rows], Any]) -> Task:
+        return Task(work, tuple(self.schema.names), self._missing, version("likely"))
+
     def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
-        task = Task(work, tuple(self.schema.names), self._missing, version("likely"))
-        found = in_order(self.engine.run(task, add))
+        found = in_order(self.engine.run(self._task(work), add))
         rows = {number: count for part in found for number, count in part.rows.items()}
         if lost := set(range(self.engine.partitions)) - rows.keys():
             raise RuntimeError(

@@ -66,8 +66,10 @@ class RayDataset(Engine):
         count = 0
         try:
             for number, block in enumerate(self._blocks()):
-                made, end = do.remote(sent, number, block)
                 count += 1
+                if not task.wants(number):
+                    continue
+                made, end = do.remote(sent, number, block)
                 levels[0].append(made)
                 running.append(end)
                 if len(running) >= most:

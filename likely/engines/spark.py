@@ -1,16 +1,20 @@
 """Partitions of a Spark DataFrame, classic or of Spark Connect: batches of Arrow stream past the work on executors."""
 
+import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pyarrow as pa
 
 from likely.engines import TOGETHER, Engine, Made, Task, added, beside
 from likely.reading import Rows, open_rows
 from likely.reading.sources import Passing
+from likely.reading.stretches import Stretch, stretches
 
 _SENT = pa.schema([("number", pa.int64()), ("content", pa.binary())])
 _SENT_IN_SPARK = "number long, content binary"
@@ -20,7 +24,11 @@ Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class SparkFrame(Engine):
-    """A Spark DataFrame. Its partitions are those that answered last: Spark may cut the rows anew for every pass."""
+    """A Spark DataFrame. Its partitions are those that answered last: Spark may cut the rows anew for every pass.
+
+    One that is nothing but a reading of Parquet files is read by the executors themselves, stretch by stretch: rows
+    that Spark reads and hands over take several times as long.
+    """
 
     name = "Spark"
 
@@ -30,6 +38,8 @@ class SparkFrame(Engine):
     @cached_property
     def partitions(self) -> int:  # type: ignore[override]
         """How many partitions have rows, until a task has run on all of them."""
+        if self._stretches:
+            return len(self._stretches)
         from pyspark.sql.functions import spark_partition_id
 
         return max(1, int(self._frame.select(spark_partition_id().alias("number")).distinct().count()))
@@ -43,9 +53,14 @@ class SparkFrame(Engine):
     def _empty(self) -> pa.Table:
         return self._frame.limit(0).toArrow()
 
+    @cached_property
+    def _stretches(self) -> list[Stretch]:
+        parts = stretches(parquet_files(self._frame), self.schema.names)
+        return parts if parts and parts[0].schema.equals(self.schema) else []
+
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
         """Do a task on all partitions; results of neighbours are added by executors where there are many."""
-        found = self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
+        found = self._made(task)
         if add is not None and self.partitions > TOGETHER:
             from pyspark.sql.functions import col, floor
 
@@ -53,18 +68,31 @@ class SparkFrame(Engine):
             found = found.repartition(groups, floor(col("number") / TOGETHER))
             found = found.mapInArrow(_joined(add, TOGETHER), _SENT_IN_SPARK)
         made = [_received(row["content"]) for row in found.collect()]
-        if not made:  # Spark may find out that there are no rows, and so no partitions
-            made = [task(0, self._empty)]
-        self.__dict__["partitions"] = sum(len(part.rows) for part in made)
+        if task.only is None:
+            if not made:  # Spark may find out that there are no rows, and so no partitions
+                made = [task(0, self._empty)]
+            self.__dict__["partitions"] = sum(len(part.rows) for part in made)
         return made
 
-    def contents(self) -> Iterator[pa.Table]:
+    def _made(self, task: Task) -> Any:
+        """Return a DataFrame of what a task makes of each partition."""
+        if not self._stretches:
+            return self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
+        parts = [(number, part) for number, part in enumerate(self._stretches) if task.wants(number)]
+        places = self._frame.sparkSession.range(0, len(parts), 1, max(1, len(parts)))
+        return places.mapInArrow(_read(task, parts), _SENT_IN_SPARK)
+
+    def contents(self) -> Iterator[Any]:
         """Return all rows in one pass, some thousand at a time."""
+        if self._stretches:
+            return super().contents()
         packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK)
         return map(self._unpacked, packed.toLocalIterator())
 
-    def fetched(self, number: int) -> pa.Table:
+    def fetched(self, number: int) -> Any:
         """Return the rows of a partition."""
+        if self._stretches:
+            return Rows(self._stretches[number])
         packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK).where(f"number = {number}")
         return pa.concat_tables([self._empty, *map(self._unpacked, packed.collect())])
 
@@ -76,6 +104,41 @@ class SparkFrame(Engine):
         kinds = _kinds(self._empty.schema, answer)
         types = self._frame.sparkSession.createDataFrame(_unknown(kinds)).schema
         return self._frame.mapInArrow(_answered(answer, self._empty.schema, kinds), types)
+
+
+def parquet_files(frame: Any) -> list[str]:
+    """Return the Parquet files in a file system of this machine that a DataFrame is nothing but a reading of.
+
+    There are none if it is more, or other, than that, or if the plan of Spark cannot be seen, as through Spark Connect.
+    """
+    try:
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        kind = _class_of(plan)
+        if kind == "Project" and all(_class_of(one) == "AttributeReference" for one in _each(plan.projectList())):
+            plan = plan.child()
+            kind = _class_of(plan)
+        if kind != "LogicalRelation" or _class_of(plan.relation()) != "HadoopFsRelation":
+            return []
+        relation = plan.relation()
+        plainly_read = (
+            _class_of(relation.fileFormat()) == "ParquetFileFormat"
+            and _class_of(relation.location()) == "InMemoryFileIndex"
+            and relation.partitionSchema().isEmpty()
+            and {str(name) for name in _each(relation.options().keys().toSeq())} <= {"path"}
+        )
+        files = frame.inputFiles() if plainly_read else []
+    except (AttributeError, TypeError):
+        return []
+    paths = [url2pathname(urlsplit(file).path) for file in files if file.startswith("file:")]
+    return paths if len(paths) == len(files) and all(map(os.path.isfile, paths)) else []
+
+
+def _class_of(thing: Any) -> str:
+    return str(thing.getClass().getSimpleName())
+
+
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.length())]
 
 
 def _number() -> int:
@@ -109,9 +172,21 @@ def _received(content: bytes) -> Made:
     return found  # type: ignore[no-any-return]
 
 
+def _read(task: Task, parts: list[tuple[int, Stretch]]) -> Streamed:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _number()
+        for place in (place for batch in batches for place in batch.column(0).to_pylist()):
+            number, part = parts[place]
+            yield _sent(number, _tried(task, number, Rows(part)))
+
+    return work
+
+
 def _worked(task: Task, schema: pa.Schema) -> Streamed:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number = _number()
+        if not task.wants(number):
+            return
         yield _sent(number, _tried(task, number, Rows(Passing(schema, (batch.cast(schema) for batch in batches)))))
 
     return work

@@ -185,8 +185,11 @@ def from_values(values: Iterable[Any], where: str) -> Any:
     if str(getattr(values, "dtype", "")).startswith("period["):
         periods: Any = getattr(values, "array", values)
         values = periods.to_timestamp()
+    dtype = getattr(values, "dtype", None)
+    # NaN stays what it is: to look for it would take longer than to read the cells, where they lie.
+    nulls = not (isinstance(dtype, np.dtype) and dtype.kind == "f")
     try:
-        return plain(pa.array(values, from_pandas=True))
+        return plain(pa.array(values, from_pandas=nulls))
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass
     kept = [None if _is_missing(value) else value for value in values]

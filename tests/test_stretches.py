@@ -1,0 +1,97 @@
+"""Parquet files in stretches: every row once, and frames that are nothing but files are read by those who work."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from likely import KMeans, NaiveBayes
+from likely.engines import Spread, engine_of
+from likely.reading import Rows, stretches
+from likely.reading.stretches import stretches as cut
+
+
+def numbers(n=1000, seed=0):
+    generator = np.random.default_rng(seed)
+    frame = pd.DataFrame(generator.normal(size=(n, 3)), columns=["a", "b", "c"])
+    frame["label"] = np.where(frame.a + generator.normal(size=n) > 0, "yes", "no")
+    return frame.mask(generator.random(frame.shape) < 0.05)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    frame = numbers()
+    for number, first in enumerate(range(0, 1000, 250)):
+        frame[first : first + 250].to_parquet(tmp_path / f"{number}.parquet", index=False, row_group_size=40)
+    return tmp_path
+
+
+def in_one_order(frame):
+    return frame.sort_values(["a", "b", "c"], ignore_index=True)
+
+
+@pytest.mark.parametrize("length", [100, 700, 3000, 1 << 30])
+def test_every_row_is_in_one_stretch(length, folder, monkeypatch):
+    monkeypatch.setattr(stretches, "LENGTH", length)
+    parts = [Rows(part) for part in cut(map(str, folder.glob("*")), ["c", "label", "a", "b"])]
+    assert len(parts) == 4 if length == 1 << 30 else len(parts) > 4
+    tables = [pa.Table.from_batches(part.batches(), part.schema) for part in parts]
+    assert [table.num_rows for table in tables] == [part.count() for part in parts]
+    pd.testing.assert_frame_equal(
+        in_one_order(pa.concat_tables(tables).to_pandas()),
+        in_one_order(numbers()[["c", "label", "a", "b"]]),
+        check_dtype=False,
+    )
+
+
+def test_files_that_differ_are_read_in_the_types_of_the_first(tmp_path):
+    pq.write_table(pa.table({"a": [1.5], "b": ["x"]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"b": pa.array(["y"]).dictionary_encode()}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"b": ["z"], "a": [2]}), tmp_path / "2.parquet")
+    parts = cut(map(str, tmp_path.glob("*")), ["a", "b"])
+    rows = [row for part in parts for batch in Rows(part).batches() for row in batch.to_pylist()]
+    assert rows == [{"a": 1.5, "b": "x"}, {"a": None, "b": "y"}, {"a": 2.0, "b": "z"}]
+
+
+def test_a_file_that_vanishes_or_breaks_is_named(folder):
+    parts = cut(map(str, folder.glob("*")), ["a"])
+    (folder / "1.parquet").unlink()
+    (folder / "2.parquet").write_bytes(b"PAR1 nothing PAR1")
+    for number in (1, 2):
+        with pytest.raises(ValueError, match=rf"^expected a Parquet file in '.*{number}\.parquet', got one"):
+            Rows(parts[number]).count()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
+    dask = pytest.importorskip("dask")
+    read_parquet = pytest.importorskip("dask.dataframe").read_parquet
+    monkeypatch.setattr(stretches, "LENGTH", 2000)
+    path = str(folder)
+    plain = read_parquet(path)
+    for frame in (plain, plain[["c", "a", "label"]], plain.drop(columns="b"), read_parquet(f"{path}/*.parquet")):
+        assert engine_of(frame).partitions > 4, frame
+    others = [
+        plain[plain.a > 0],
+        plain.assign(a=1.0),
+        plain.rename(columns={"a": "d"}),
+        plain.partitions[:2],
+        plain.repartition(npartitions=2),
+        read_parquet(path, filters=[("a", ">", 0)]),
+        read_parquet(path, index="a"),
+    ]
+    for frame in others:
+        engine = engine_of(frame)
+        assert engine.partitions == frame.npartitions
+        assert not any(isinstance(part, Rows) for part in engine._parts)
+        assert sum(Spread(engine).map(Rows.count)) == len(frame)
+    with dask.config.set(scheduler="threads"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here, there = (NaiveBayes().fit(data, "label") for data in (numbers(), plain))
+        asked = there.predict_proba(plain).compute()
+    np.testing.assert_allclose(there.predict_proba(numbers()), here.predict_proba(numbers()), rtol=1e-12)
+    np.testing.assert_array_equal(asked[["p(no)", "p(yes)"]], there.predict_proba(numbers()))
+    assert KMeans(2, random_state=0).fit(plain[["a", "b"]]).cluster_centers_.shape == (2, 2)
