@@ -37,6 +37,8 @@ _FREQUENT = 4.0
 # So many cells of evidence are held at a time; of each row and class there are so many.
 _TILE = 1 << 26
 _WIDTH = 4 * (1 + 2 * _CUTS)
+# Less evidence than this, of all words of a group in a text, is what rounding leaves of none.
+_ROUNDING = 1e-9
 
 
 class Dealt(NamedTuple):
@@ -116,9 +118,15 @@ class OutOfFold:
         lengths = np.log(rows.lengths(kept.orders))
         return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), dealt.weights)
 
-    def fitted(self, dealt: Dealt) -> "Settled":
-        """Fit exponents on texts sorted by their folds."""
+    def fitted(self, dealt: Dealt, *, in_parts: bool = False) -> "Settled":
+        """Fit exponents on texts sorted by their folds.
+
+        ``in_parts``: sums are those of parts, added up. What rounding leaves of no evidence depends on the parts, and
+        the exponents must not: it is taken for none.
+        """
         scored = self.scored(dealt)
+        if in_parts:
+            scored.evidence[np.abs(scored.evidence) < _ROUNDING] = 0.0
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
         return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual)
 

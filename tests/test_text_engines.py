@@ -49,6 +49,22 @@ def test_any_partitions_give_the_model_of_a_stream_and_of_a_list(model, count, d
     np.testing.assert_allclose(spread.predict_proba(texts), listed, **CLOSE)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_words_as_frequent_as_in_languages(seed):
+    """Few words are in most texts, so that much of the evidence for and against a class cancels, up to rounding."""
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, 2, 4000)
+    texts = [
+        " ".join(f"w{min(v, 50_000) + (7 * c if v % 3 == 0 else 0)}" for v in generator.zipf(1.3, length))
+        for c, length in zip(y, generator.integers(3, 120, 4000), strict=True)
+    ]
+    frame = pd.DataFrame({"review": texts, "mood": y})
+    expected = TextClassifier().fit(iter(texts), y).predict_proba(texts)
+    for count in (2, 7, 40):
+        spread = TextClassifier().fit(Frames(split(frame, count)), "mood")
+        np.testing.assert_allclose(spread.predict_proba(texts), expected, **CLOSE)
+
+
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_who_works_first_does_not_change_a_bit(model, monkeypatch):
     monkeypatch.setattr("likely.discounting.ENOUGH", 150)
