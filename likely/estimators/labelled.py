@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
-from likely.engines import engine_of
+from likely.engines import Spread, engine_of
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
@@ -41,6 +41,11 @@ def is_typed(data: Any) -> bool:
         return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
     speaks = ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows")
     return any(hasattr(data, name) for name in speaks)
+
+
+def is_matrix(rows: Rows) -> bool:
+    """Say whether rows are blocks of an array: numbers without names, which a model takes as it takes a matrix."""
+    return isinstance(rows, Spread) and rows.names is None
 
 
 class Labelled(NamedTuple):
