@@ -43,6 +43,8 @@ class TextLearning(TextAnswers):
         found: Collected[Learned] = Collected(None)
         if not table.rows.held and not refine:
             found = collected(table.rows, table.column, table.y, sample_weight, self._collector, partly=partly)
+            if found.statistics is None:
+                raise ValueError("expected rows with a label, got none")
         if found.statistics is None or self._learns_unlabelled(found.labelled, found.unlabelled):
             GenerativeClassifier.fit(self, *table.here(sample_weight, partly=partly))
         else:
