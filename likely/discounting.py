@@ -18,11 +18,10 @@ from likely.families.bag import Bag
 from likely.families.bag_density import of_present, present
 from likely.families.discounted import Discounted, Evidence
 from likely.families.refinement import Refinement
-from likely.labels import read_assignment
 from likely.learn import deal
 from likely.refining import Unrefined, WordMatrix, descended, newton
 from likely.statistics import Array, Assignment, Labels, class_weights
-from likely.text import Rows, WordStatistics, as_texts, collect_sized, numbers_of_kept
+from likely.text import Rows, WordStatistics, collect_sized, numbers_of_kept
 
 FOLDS = 10
 ENOUGH = 6_000
@@ -38,6 +37,8 @@ _FREQUENT = 4.0
 # So many cells of evidence are held at a time; of each row and class there are so many.
 _TILE = 1 << 26
 _WIDTH = 4 * (1 + 2 * _CUTS)
+# Less evidence than this, of all words of a group in a text, is what rounding leaves of none.
+_ROUNDING = 1e-9
 
 
 class Dealt(NamedTuple):
@@ -117,9 +118,15 @@ class OutOfFold:
         lengths = np.log(rows.lengths(kept.orders))
         return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), dealt.weights)
 
-    def fitted(self, dealt: Dealt) -> "Settled":
-        """Fit exponents on texts sorted by their folds."""
+    def fitted(self, dealt: Dealt, *, in_parts: bool = False) -> "Settled":
+        """Fit exponents on texts sorted by their folds.
+
+        ``in_parts``: sums are those of parts, added up. What rounding leaves of no evidence depends on the parts, and
+        the exponents must not: it is taken for none.
+        """
         scored = self.scored(dealt)
+        if in_parts:
+            scored.evidence[np.abs(scored.evidence) < _ROUNDING] = 0.0
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
         return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual)
 
@@ -258,40 +265,6 @@ def collect_discounted(
     return found, statistics
 
 
-class TextSample:
-    """What is drawn from texts that come in batches: the same as from all of them together."""
-
-    def __init__(self, seed: Any) -> None:
-        self._seed = seed
-        self._texts: pa.Array = pa.array([], pa.large_binary())
-        self._labels: list[Any] = []
-        self._weights: Array = np.zeros(0)
-
-    def draw(self, texts: Any, assignment: Assignment) -> None:
-        """Draw from these and what was drawn before."""
-        numbers, weights = drawn_texts(texts, of_present(texts, assignment), ENOUGH, self._seed)
-        self._texts = pa.concat_arrays([self._texts, as_texts(texts.take(numbers)).cast(pa.large_binary())])
-        self._labels += assignment.classes[assignment.codes[numbers]].tolist()
-        self._weights = np.concatenate([self._weights, weights])
-        read = read_assignment(self._labels, self._weights, len(self._texts))
-        numbers, self._weights = drawn_texts(self._texts, read, ENOUGH, self._seed)
-        self._texts, self._labels = self._texts.take(numbers), [self._labels[i] for i in numbers]
-
-    def drawn(self, classes: Labels) -> tuple[pa.Array, Assignment]:
-        """Return the texts drawn and their classes, which are among these."""
-        read = read_assignment(self._labels, self._weights, len(self._texts))
-        numbers, weights = drawn_texts(self._texts, read, enough(len(classes)), self._seed)
-        codes = np.searchsorted(classes, read.classes)[read.codes[numbers]].astype(np.int32)
-        return self._texts.take(numbers), Assignment(classes, codes, weights)
-
-
-def settled_by(family: Bag, statistics: WordStatistics, texts: Any, assignment: Assignment) -> Discounted:
-    """Fit exponents on texts that were drawn from those whose statistics are given."""
-    sizes = collect_sized(family.analyzer, texts, assignment).sizes
-    dealt = Dealt(texts, assignment, sizes, deal(assignment.codes, FOLDS))
-    return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0]).family(assignment.classes)
-
-
 def _log_counts(counts: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return log (count + 1). Most counts are small: their logarithms are looked up."""
     logs = np.log1p(np.arange(min(int(counts.max(initial=0)), 999) + 1)).astype(np.float32)
@@ -331,6 +304,6 @@ def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
-def enough(classes: int) -> int:
+def enough(classes: int = 1) -> int:
     """Return how many texts settle the exponents: fewer if there are so many classes that room would lack."""
     return min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))

@@ -2,13 +2,9 @@
 
 import operator
 import os
-import pickle
 import random
 import signal
-import sys
 import time
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from engines import Frames, arrow_parts, spark_frame, split
 
 from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
-from likely.engines import Engine, Made, Spread, Task, added, engine_of, in_order
+from likely.engines import Made, Spread, Task, engine_of, in_order
 from likely.estimators import gaussian_discriminant, kmeans_rows, mixture, typed
-from likely.reading import Rows, open_rows
+from likely.reading import Rows
 from likely.reading.sources import Passing
 
 
@@ -40,44 +37,6 @@ def people(n=600, seed=0):
     holes = generator.random(frame.shape) < 0.1
     holes[:, [1, 3, 4]] = False
     return frame.mask(holes)
-
-
-class Frames(Engine):
-    """Frames in a list, as an engine: tasks are pickled, done in any order, and some of them twice."""
-
-    name = "test"
-
-    def __init__(self, frames, order=None, again=()):
-        self.frames, self.partitions = frames, len(frames)
-        self.order = range(len(frames)) if order is None else order
-        self.again = again
-
-    @property
-    def schema(self):
-        return open_rows(self.frames[0]).schema
-
-    def run(self, task, add):
-        sent = pickle.dumps((task, add))
-        found = []
-        for number in filter(task.wants, self.order):
-            task, add = pickle.loads(sent)
-            found.append(pickle.loads(pickle.dumps(task(number, self.frames[number]))))
-        found += [found[i] for i in self.again]
-        return found if add is None else [added(part, add) for part in neighbours(in_order(found))]
-
-    def fetched(self, number):
-        return self.frames[number]
-
-    def lazily(self, answer):
-        raise NotImplementedError
-
-
-def neighbours(parts, most=3):
-    return [parts[i : i + most] for i in range(0, len(parts), most)]
-
-
-def split(frame, count):
-    return [frame.iloc[part] for part in np.array_split(np.arange(len(frame)), count)]
 
 
 slow = pytest.mark.skipif("LIKELY_SLOW" not in os.environ, reason="takes a minute: set LIKELY_SLOW to run it")
@@ -239,14 +198,6 @@ def test_what_is_wrong_names_the_partition():
         NaiveBayes().fit(Frames(frames), "incom")
 
 
-@pytest.fixture(scope="module")
-def dask_frame():
-    dd = pytest.importorskip("dask.dataframe")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield lambda frame, count: dd.from_pandas(frame, npartitions=count, sort=False)
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("most", [100, 10**6])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -330,24 +281,6 @@ def test_dask_workers_that_die_do_not_change_a_bit(monkeypatch):
             stopped.set()
             killer.join()
     assert len(killed) == 20
-
-
-@pytest.fixture(scope="module")
-def ray_data():
-    """Ray on two processors of this machine, reached from nowhere else."""
-    ray = pytest.importorskip("ray")
-    pytest.importorskip("ray.data")
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        warnings.simplefilter("ignore")
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        yield ray.data
-        ray.shutdown()
-
-
-def arrow_parts(frame, count):
-    return [pa.Table.from_pandas(part, preserve_index=False) for part in split(frame, count)]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -443,40 +376,6 @@ def test_ray_workers_that_die_do_not_change_a_bit(model, ray_data, monkeypatch, 
     found = MODELS[model].fit(Dying(spread), "income").predict_proba(frame)
     assert len(list(tmp_path.glob("[12]/*"))) == 20
     np.testing.assert_array_equal(found, expected)
-
-
-SPARK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
-
-
-@contextmanager
-def spark_session(monkeypatch, **where):
-    """Start Spark on this machine: classic by its master, Connect by its remote."""
-    sql = pytest.importorskip("pyspark.sql")
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        builder = sql.SparkSession.builder
-        for name, value in {**SPARK, "spark.sql.shuffle.partitions": "4"}.items():
-            builder = builder.config(name, value)
-        for name, value in where.items():
-            builder = getattr(builder, name)(value)
-        session = builder.getOrCreate()
-        yield session
-        session.stop()
-
-
-@pytest.fixture(scope="module", params=["master", "remote"])
-def spark(request):
-    with pytest.MonkeyPatch.context() as patch, spark_session(patch, **{request.param: "local[2]"}) as session:
-        yield session
-
-
-def spark_frame(session, frame, count):
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    places = pa.array(np.arange(len(frame)) * count // len(frame))
-    spread = session.createDataFrame(table.append_column("place", places))
-    return spread.repartitionByRange(count, "place").sortWithinPartitions("place").drop("place")
 
 
 @pytest.mark.filterwarnings("ignore")

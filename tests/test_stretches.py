@@ -86,7 +86,7 @@ def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
     for frame in others:
         engine = engine_of(frame)
         assert engine.partitions == frame.npartitions
-        assert not any(isinstance(part, Rows) for part in engine._parts)
+        assert not any(isinstance(part, Rows) for part in engine.parts)
         assert sum(Spread(engine).map(Rows.count)) == len(frame)
     with dask.config.set(scheduler="threads"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

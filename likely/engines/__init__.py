@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from likely.reading import Rows, T, open_rows
 
@@ -59,14 +59,14 @@ class Task:
         return self.only is None or number in self.only
 
     def __call__(self, number: int, content: Any) -> Made:
-        """Do the work on the content of a partition: a frame, an Arrow table, or a stream of batches."""
+        """Do the work on the content of a partition: a frame, an Arrow table, a stream, or what makes one."""
         where = f"partition {number}"
         if (found := version("likely")) != self.version:
             raise RuntimeError(
                 f"expected likely {self.version} where {where} lies, as here, got {found}: install the same"
             )
         try:
-            rows = open_rows(content, missing=self.missing)
+            rows = open_rows(content() if callable(content) else content, missing=self.missing)
             lacking = [name for name in self.columns if name not in rows.schema.names]
             if lacking:
                 raise ValueError(f"expected the same columns as in the other partitions, got none named {lacking[0]!r}")
@@ -106,6 +106,16 @@ def beside(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
     return rows
 
 
+class Answering(Protocol):
+    """A question about rows, as it is sent to the workers."""
+
+    def __call__(self, rows: "pa.Table") -> "pa.Table":
+        """Return the answers in columns of their own."""
+
+    def asked(self, rows: Any) -> Any:
+        """Return the answers as the model gives them."""
+
+
 class Engine(ABC):
     """Where partitions lie, and who works on them."""
 
@@ -130,7 +140,7 @@ class Engine(ABC):
         return map(self.fetched, range(self.partitions))
 
     @abstractmethod
-    def lazily(self, answer: Callable[["pa.Table"], "pa.Table"]) -> Any:
+    def lazily(self, answer: "Answering") -> Any:
         """Return a frame of the engine: its columns, and beside them those of answers, found when they are wanted."""
 
 
@@ -149,8 +159,10 @@ class Spread(Rows):
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The names of the columns."""
-        return tuple(self.schema.names)
+        """The names of the columns, or None if they have none."""
+        from likely.reading.arrays import is_named
+
+        return tuple(self.schema.names) if is_named(self.schema) else None
 
     @property
     def held(self) -> bool:
@@ -229,6 +241,10 @@ def engine_of(data: Any) -> Engine | None:
         from likely.engines.dask import DaskFrame
 
         return DaskFrame(data)
+    if _is_dask_array(data) and data.ndim == 2:
+        from likely.engines.dask import DaskArray
+
+        return DaskArray(data)
     if type(data).__module__ == "ray.data.dataset" and hasattr(data, "map_batches"):
         from likely.engines.ray import RayDataset
 
@@ -240,4 +256,33 @@ def engine_of(data: Any) -> Engine | None:
     return None
 
 
-__all__ = ["TOGETHER", "Engine", "Made", "Spread", "Task", "added", "beside", "engine_of", "in_order"]
+def with_labels(data: Any, y: Any) -> tuple[Any, Any]:
+    """Return rows and labels that both lie in blocks as one engine, and the name of its column of labels.
+
+    All else stays as it is.
+    """
+    engine = None if y is None or isinstance(y, str) else engine_of(data)
+    if engine is None or engine.name != "Dask":
+        return data, y
+    from likely.engines.dask import paired
+
+    return paired(engine, y)
+
+
+def _is_dask_array(data: Any) -> bool:
+    return type(data).__module__.startswith("dask.array") and hasattr(data, "numblocks")
+
+
+__all__ = [
+    "TOGETHER",
+    "Answering",
+    "Engine",
+    "Made",
+    "Spread",
+    "Task",
+    "added",
+    "beside",
+    "engine_of",
+    "in_order",
+    "with_labels",
+]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likely.engines import TOGETHER, Engine, Made, Task, added, beside
+from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside
 from likely.reading import open_rows
 
 RETRIES = 3
@@ -100,7 +100,7 @@ class RayDataset(Engine):
             self._walk, self._next = iter(()), None
         return block
 
-    def lazily(self, answer: Callable[[pa.Table], pa.Table]) -> Any:
+    def lazily(self, answer: Answering) -> Any:
         """Return a Ray Dataset with the same blocks."""
         return self._dataset.map_batches(
             _answered, fn_args=(answer,), batch_size=None, batch_format="pyarrow", zero_copy_batch=True

@@ -11,7 +11,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
-from likely.engines import TOGETHER, Engine, Made, Task, added, beside
+from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside
 from likely.reading import Rows, open_rows
 from likely.reading.sources import Passing
 from likely.reading.stretches import Stretch, stretches
@@ -99,7 +99,7 @@ class SparkFrame(Engine):
     def _unpacked(self, row: Any) -> pa.Table:
         return pa.ipc.open_stream(row["content"]).read_all().cast(self._empty.schema)
 
-    def lazily(self, answer: Callable[[pa.Table], pa.Table]) -> Any:
+    def lazily(self, answer: Answering) -> Any:
         """Return a DataFrame of Spark, whose rows are answered as they pass by."""
         kinds = _kinds(self._empty.schema, answer)
         types = self._frame.sparkSession.createDataFrame(_unknown(kinds)).schema

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.engines import Spread, engine_of
+from likely.engines import Spread, engine_of, with_labels
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.kmeans_rows import numbers_of, schema_of
 from likely.estimators.knowledge import Knowledge
@@ -118,6 +118,7 @@ class GaussianDiscriminant(GenerativeClassifier):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
+        X, y = with_labels(X, y)
         if not isinstance(y, str):
             return super().fit(X, y, sample_weight)
         engine = engine_of(X)

@@ -5,17 +5,17 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
-from likely.engines import engine_of
+from likely.engines import Spread, engine_of
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
-from likely.statistics import Array, Assignment, JointStatistics, Labels, distinct, union
+from likely.statistics import Array, Assignment, Labels, distinct, union
 from likely.table import Table
 from likely.telling import tell
 
@@ -41,6 +41,11 @@ def is_typed(data: Any) -> bool:
         return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
     speaks = ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows")
     return any(hasattr(data, name) for name in speaks)
+
+
+def is_matrix(rows: Rows) -> bool:
+    """Say whether rows are blocks of an array: numbers without names, which a model takes as it takes a matrix."""
+    return isinstance(rows, Spread) and rows.names is None
 
 
 class Labelled(NamedTuple):
@@ -125,14 +130,24 @@ def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bo
         tell_of_unlabelled(dropped, y)
 
 
-class Collected(NamedTuple):
+class Summable(Protocol):
+    """What can be added up."""
+
+    def __add__(self, other: Self) -> Self:
+        """Return both together."""
+
+
+S = TypeVar("S", bound=Summable)
+
+
+class Collected(NamedTuple, Generic[S]):
     """The statistics of rows that have a label (None if there are none), and how many have one, and have none."""
 
-    statistics: JointStatistics | None
+    statistics: S | None
     labelled: int = 0
     unlabelled: int = 0
 
-    def plus(self, other: "Collected") -> "Collected":
+    def plus(self, other: "Collected[S]") -> "Collected[S]":
         """Return what was collected here and there."""
         there = [part.statistics for part in (self, other) if part.statistics is not None]
         counts = self.labelled + other.labelled, self.unlabelled + other.unlabelled
@@ -144,11 +159,11 @@ def collected(
     schema: Schema,
     y: Any,
     sample_weight: Any,
-    collect: Callable[[Table, Assignment], JointStatistics],
+    collect: Callable[[Table, Assignment], S],
     *,
     note: bool = True,
     partly: bool = True,
-) -> Collected:
+) -> Collected[S]:
     """Collect the statistics of all rows that have a label, wherever they lie."""
     work = partial(
         _collected, schema=schema, y=y, sample_weight=sample_weight, collect=collect, note=note, partly=partly
@@ -161,11 +176,11 @@ def _collected(
     schema: Schema,
     y: Any,
     sample_weight: Any,
-    collect: Callable[[Table, Assignment], JointStatistics],
+    collect: Callable[[Table, Assignment], S],
     note: bool,
     partly: bool,
-) -> Collected:
-    found = Collected(None)
+) -> Collected[S]:
+    found: Collected[S] = Collected(None)
     for part in every_row(schema, rows, y, sample_weight, note=note, partly=partly):
         known = part.known()
         count = known.table.rows

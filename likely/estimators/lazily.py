@@ -25,7 +25,7 @@ class Answer:
         """Return the answers, in columns of their own, or the cells that were asked for in those that they are of."""
         import pyarrow as pa
 
-        found = getattr(self.model, self.question)(rows, **self.options)
+        found = self.asked(rows)
         if isinstance(found, pa.Table):
             return found
         if found.ndim == 1:
@@ -33,9 +33,13 @@ class Answer:
         labels = labels_in_text(self.model.classes_)
         return pa.table({f"p({label})": pa.array(found[:, k]) for k, label in enumerate(labels)})
 
+    def asked(self, rows: Any) -> Any:
+        """Return the answers as the model gives them."""
+        return getattr(self.model, self.question)(rows, **self.options)
+
 
 def answered(model: Any, engine: Engine, question: str, options: Mapping[str, Any]) -> Any:
-    """Return a frame of the engine: its rows, and the answers beside them."""
+    """Return a frame of the engine, its rows and the answers beside them; or of arrays, an array of the answers."""
     return engine.lazily(Answer(model, question, options))
 
 

@@ -9,7 +9,7 @@ from likely.estimators.by_column import ByColumn
 from likely.estimators.criteria import Criteria
 from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import is_typed, sampled, together
+from likely.estimators.labelled import is_matrix, is_typed, sampled, together
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian
@@ -222,7 +222,7 @@ class Mixture(ByColumn, Criteria):
         return found
 
     def _read_all(self, X: Any, sample_weight: Any) -> tuple[Schema | None, Hidden]:
-        """Read the rows to begin with, and find out what the columns of a table are.
+        """Read the rows to begin with, and find out what the columns of a table are; those of an array are numbers.
 
         Many rows that do not lie in memory stay there: some are drawn to begin with, then every step is a pass.
         """
@@ -231,14 +231,15 @@ class Mixture(ByColumn, Criteria):
             return None, Hidden(table, None, read_weights(sample_weight, table.rows))
         opened = self._opened(X)
         schema = self._inferred(opened, None)
+        kept = None if is_matrix(opened) else schema
         if not opened.held and sample_weight is None and isinstance(self.start, str):
             some = sampled(schema, opened, None, None, SAMPLE, 0, alike=True)
             if not some.whole:
                 weights = some.rows.assignment.weights
-                return schema, HiddenRows(some.rows.table, None, weights, (opened, schema, some.labelled))
-            return schema, Hidden(some.rows.table)
+                return kept, HiddenRows(some.rows.table, None, weights, (opened, schema, some.labelled))
+            return kept, Hidden(some.rows.table)
         table = schema.table(together(opened))
-        return schema, Hidden(table, None, read_weights(sample_weight, table.rows))
+        return kept, Hidden(table, None, read_weights(sample_weight, table.rows))
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         if kind is not Gaussian:

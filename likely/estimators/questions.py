@@ -164,7 +164,7 @@ class Questions(Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right, of those that have a label."""
-        predicted, labels = self.predict(X), np.asarray(y).ravel()
+        predicted, labels = np.asarray(self.predict(X)), np.asarray(y).ravel()
         if len(labels) != len(predicted):
             raise ValueError(f"expected one label for each of the {len(predicted)} rows of X, got {len(labels)} labels")
         known = ~missing_labels(labels, y)

@@ -1,28 +1,27 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.discounting import Refine, TextSample, collect_discounted, settled_by
+from likely.discounting import Refine, collect_discounted
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.text_answers import TextAnswers
+from likely.estimators.text_learning import TextLearning
+from likely.estimators.text_rows import LabelledTexts
 from likely.families import on_one_line
 from likely.families.bag import Bag
 from likely.families.counting import Counting
 from likely.joint import Part
-from likely.labels import read_assignment
-from likely.learn import collect
 from likely.statistics import Assignment, JointStatistics, class_weights
 from likely.table import Table
-from likely.text import Analyzer, Kept, TextBatch, WordStatistics, batches, is_stream, listed
+from likely.text import Analyzer, Kept, batches, is_stream, listed
 from likely.text.tokens import folded
 
 
-class TextClassifier(TextAnswers):
+class TextClassifier(TextLearning):
     """Classify texts by their words, with probabilities that can be trusted.
 
     Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
@@ -81,6 +80,8 @@ class TextClassifier(TextAnswers):
     ----------
     classes_, class_count_, priors_, joint_
         as of ``NaiveBayes``
+    text_column_
+        the name of the column of texts, if the model was fitted on a table
 
     Examples
     --------
@@ -144,40 +145,30 @@ class TextClassifier(TextAnswers):
         X
             strings or bytes: a list, a column of pandas, Polars or Arrow; None is a missing text. An iterator, or a
             list of files (``pathlib.Path``), is read some at a time, and never held as a whole, unless words are
-            refined.
+            refined. Or a table with a column of texts beside that of the labels, as ``NaiveBayes`` takes it: a frame,
+            the path of a CSV, Parquet or JSON lines file, or a frame of Dask, Spark or Ray, which is learned in one
+            pass where it lies.
         y
-            a label for each text; it may be an iterator, too
+            a label for each text; it may be an iterator, too. Of a table, the name of the column of labels
         sample_weight
             how much each text counts: a weight of 2 is the text twice
-        """
-        if not is_stream(X) or self._refine():
-            return super().fit(X, listed(y), listed(sample_weight))
-        read = self._streamed(batches(X, y, sample_weight))
-        self._solve_now(*read)
-        self._keep(*read)
-        return self
 
-    def _streamed(self, texts: Iterable[TextBatch]) -> tuple[Table, Knowledge]:
-        """Learn from batches; what the exponents are fitted on is drawn from all."""
-        parts = (Part(self._bag(), None),)
-        statistics: JointStatistics | None = None
-        sample = TextSample(self.random_state)
-        for batch in texts:
-            table = self._read_next(batch.texts)
-            if batch.weights is not None and all(weight == 0 for weight in batch.weights):
-                continue
-            assignment = read_assignment(batch.labels, batch.weights, table.rows)
-            own = collect(table, assignment, parts)
-            statistics = own if statistics is None else statistics + own
-            if self.calibrate:
-                sample.draw(table.strings[0], assignment)
-        if statistics is None:
-            raise ValueError("expected at least one text, got none")
-        if self.calibrate:
-            words = statistics.blocks[0]
-            assert isinstance(words, WordStatistics)
-            parts = (Part(settled_by(self._bag(), words, *sample.drawn(statistics.classes)), None),)
-        return table, Knowledge(parts, statistics, table.columns, self._given_priors())
+        Examples
+        --------
+        >>> from likely import TextClassifier
+        >>> rows = {"text": ["free prize", "win a prize", "see you at lunch", "lunch at noon"], "label": list("ssll")}
+        >>> model = TextClassifier().fit(rows, "label")
+        >>> model.text_column_, model.predict({"text": ["a prize", "at noon"]}).tolist()
+        ('text', ['s', 'l'])
+        """
+        if isinstance(y, str):
+            return self._fit_table(LabelledTexts.of(X, y), sample_weight)
+        if is_stream(X) and not self._refine():
+            self._keep_learned(self._streamed(batches(X, y, sample_weight)))
+        else:
+            super().fit(X, listed(y), listed(sample_weight))
+        self._keep_column(None)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more texts; the vocabulary grows with them.
@@ -186,7 +177,12 @@ class TextClassifier(TextAnswers):
         result is that of ``fit`` on all texts. ``classes`` may name labels that will come later; labels not named are
         learned when they come.
         """
-        return super().partial_fit(X, listed(y), classes, listed(sample_weight))
+        first = not hasattr(self, "_knowledge")
+        texts, labels, weights, column = self._brought(X, y, sample_weight, partly=first)
+        super().partial_fit(texts, labels, classes, weights)
+        if first:
+            self._keep_column(column)
+        return self
 
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned; the exponents stay as they are. The others stay, too."""
@@ -194,7 +190,8 @@ class TextClassifier(TextAnswers):
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn texts: no word of them is counted any more. The exponents stay as the first texts decided."""
-        return super().forget(X, listed(y), listed(sample_weight))
+        texts, labels, weights, _ = self._brought(X, y, sample_weight, partly=False)
+        return super().forget(texts, labels, weights)
 
     def _bag(self) -> Bag:
         ngrams = self.ngrams if isinstance(self.ngrams, tuple | list) else (1, self.ngrams)
@@ -233,20 +230,6 @@ class TextClassifier(TextAnswers):
             raise ValueError(f"expected calibrate=True to refine, got refine={refine!r} without: leave one of them out")
         return refine  # type: ignore[no-any-return]
 
-    def _remember(self) -> None:
-        self._bag()  # which says what parameters of a file do not fit
-        self._refine()
-
-    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
-        (words,), (part,) = knowledge.statistics.blocks, knowledge.parts
-        assert isinstance(words, WordStatistics)
-        assert isinstance(part.family, Bag)
-        part.family.kept.check(words, part.family.least_documents)
-        super()._solve_now(table, knowledge)
-
-    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
-        return (Part(self._bag(), None),)
-
     def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
         refine = self._refine()
         if not self.calibrate:
@@ -260,4 +243,5 @@ class TextClassifier(TextAnswers):
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
     ) -> Evaluation:
         """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
-        return super().evaluate(X, listed(y), folds=folds, sample_weight=sample_weight, random_state=random_state)
+        texts, labels, weights, _ = self._brought(X, y, sample_weight, partly=True)
+        return super().evaluate(texts, labels, folds=folds, sample_weight=weights, random_state=random_state)

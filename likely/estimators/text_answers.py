@@ -1,6 +1,7 @@
 """What is asked of a model of texts: how usual words are, what they say of classes, which set a class apart."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,36 +9,79 @@ import numpy as np
 
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.knowledge import scaling
+from likely.estimators.labelled import together
 from likely.estimators.questions import random_generator
+from likely.estimators.text_rows import LabelledTexts, TextColumn, is_table, opened, text_table
 from likely.estimators.worded import WordExplanation, added_up
-from likely.families import subtract_logs
+from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
 from likely.joint import Joint, Part
 from likely.statistics import Array, Labels
 from likely.table import Block, Table
-from likely.text import WordStatistics, as_read, contents
+from likely.text import WordStatistics, as_read, contents, listed
 
 
 class TextAnswers(GenerativeClassifier):
     """Answers of a model whose rows are texts."""
+
+    text_column_: str
 
     @abstractmethod
     def _bag(self) -> Bag:
         """Return the family of the textbook."""
 
     def _read_first(self, X: Any) -> Table:
-        table = self._read_next(X)
+        table = self._read_texts(X)
         if table.rows == 0:
             raise ValueError("expected at least one text, got none")
         return table
 
     def _read_next(self, X: Any) -> Table:
-        if isinstance(X, Table):
-            return X
-        texts = as_read(contents(X))
-        return Table(np.zeros((len(texts), 1)), ("text",), strings={0: texts})
+        column = self._column_in(X)
+        return self._read_texts(X) if column is None else column.table(together(opened(X, typed=False)))
+
+    def _read_texts(self, X: Any) -> Table:
+        return X if isinstance(X, Table) else text_table(as_read(contents(X)))
+
+    def _batches(self, X: Any) -> Iterator[Any]:
+        if (column := self._column_in(X)) is None:
+            yield X
+            return
+        yield from column.tables(opened(X, typed=False))
+
+    def _column_in(self, X: Any) -> TextColumn | None:
+        """Return the column of texts if the model was fitted on a table and is asked about one."""
+        name = getattr(self, "text_column_", None)
+        return TextColumn.named_so(name) if name is not None and is_table(X) else None
+
+    def _brought(self, X: Any, y: Any, sample_weight: Any, *, partly: bool) -> tuple[Any, Any, Any, str | None]:
+        """Return texts, labels and weights in memory, and the name of the column of texts if they come from a table."""
+        if not isinstance(y, str):
+            return X, listed(y), listed(sample_weight), None
+        table = LabelledTexts.of(X, y, getattr(self, "text_column_", None))
+        return *table.here(sample_weight, partly=partly), table.column.name
+
+    def _keep_column(self, name: str | None) -> None:
+        """Remember the column of texts, if there was a table."""
+        self.__dict__.pop("text_column_", None)
+        if name is not None:
+            self.text_column_ = name
+
+    def _remembered(self) -> dict[str, Any]:
+        named = {"text_column": self.text_column_} if hasattr(self, "text_column_") else {}
+        return {**super()._remembered(), **named}
+
+    def _remember(self, text_column: Any = None) -> None:
+        if text_column is not None and not isinstance(text_column, str):
+            raise ValueError(f"expected the name of the column of texts, got {on_one_line(text_column)}")
+        self._keep_column(text_column)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of texts whose class is predicted right; ``y`` may be the name of a column of a table."""
+        texts, labels, weights, _ = self._brought(X, y, sample_weight, partly=True)
+        return super().score(texts, labels, weights)
 
     @property
     def _words(self) -> WordStatistics:

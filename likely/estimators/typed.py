@@ -6,12 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from likely.engines import with_labels
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import (
     Labelled,
     collected,
+    is_matrix,
     is_typed,
     labelled,
     labelled_whole,
@@ -45,9 +47,11 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
         ----------
         X
             a matrix of numbers, in which NaN is a missing cell; or a table: a frame of pandas or Polars, an Arrow
-            table, a DuckDB relation, a list of dicts, or the path of a CSV, Parquet, Arrow or JSON lines file
+            table, a DuckDB relation, a list of dicts, or the path of a CSV, Parquet, Arrow or JSON lines file; or an
+            array or frame of Dask, or a frame of Spark or Ray, which is learned where it lies
         y
-            a label for each row; or, if X is a table, the name of the column that holds it
+            a label for each row, of Dask's blocks in as many blocks; or, if X is a table, the name of the column that
+            holds it
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
@@ -55,12 +59,13 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             super().fit(X, y, sample_weight)
             self._keep_schema(None, y)
             return self
+        X, y = with_labels(X, y)
         rows = self._opened(X)
         schema = self._inferred(rows, y)
         knowledge, last = self._collected(schema, rows, y, sample_weight, None)
         self._solve_now(last, knowledge)
         self._keep(last, knowledge)
-        self._keep_schema(schema, y)
+        self._keep_schema(None if is_matrix(rows) else schema, y)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -72,6 +77,7 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
         known = getattr(self, "_knowledge", None)
         if not (hasattr(self, "schema_") if known else is_typed(X) or isinstance(y, str)):
             return super().partial_fit(X, y, classes, sample_weight)
+        X, y = with_labels(X, y)
         rows = self._opened(X)
         schema = self.schema_ if known else self._inferred(rows, y)
         knowledge, last = self._collected(schema, rows, y, sample_weight, known)
@@ -82,7 +88,7 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             self._replace(knowledge)
         else:
             self._keep(last, knowledge)
-            self._keep_schema(schema, y)
+            self._keep_schema(None if is_matrix(rows) else schema, y)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -128,6 +134,7 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
 
     def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
         """Read all rows of a table at once."""
+        X, y = with_labels(X, y)
         rows = self._opened(X)
         partly = check_unlabelled(self.unlabelled) is not None
         return labelled_whole(self._inferred(rows, y), rows, y, sample_weight, partly=partly)

@@ -12,9 +12,16 @@ import pyarrow.compute as pc
 
 UNNAMED = {b"likely": b"unnamed"}
 """Metadata of the schema of a table whose columns have only numbers."""
+LABELS = b"labels"
+"""Where these metadata have the name of a column of labels, which has one nevertheless."""
 
 
 _BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
+
+
+def is_named(schema: pa.Schema) -> bool:
+    """Say whether the columns of a table have names."""
+    return (schema.metadata or {}).get(b"likely") != b"unnamed"
 
 
 def is_text(kind: pa.DataType) -> bool:

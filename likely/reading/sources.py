@@ -10,7 +10,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from likely.reading.arrays import UNNAMED, plain_batch
+from likely.reading.arrays import UNNAMED, is_named, plain_batch
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""
@@ -35,7 +35,7 @@ class Source(ABC):
     @property
     def named(self) -> bool:
         """Whether the columns have names."""
-        return (self.schema.metadata or {}).get(b"likely") != b"unnamed"
+        return is_named(self.schema)
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:

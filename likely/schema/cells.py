@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likely.labels import text_array
-from likely.reading.arrays import emptied, is_text, plain, text_of
+from likely.reading.arrays import LABELS, emptied, is_named, is_text, plain, text_of
 from likely.schema.dates import date_part
 from likely.statistics import Labels
 
@@ -106,14 +106,15 @@ def _names(batch: Any) -> str:
 
 def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     """Return the columns of a batch by the schema's names."""
-    unnamed = (batch.schema.metadata or {}).get(b"likely") == b"unnamed"
     names = batch.schema.names
-    if unnamed or not schema.named:
+    if not is_named(batch.schema) or not schema.named:
+        labels = (batch.schema.metadata or {}).get(LABELS, b"").decode()
+        names = [name for name in names if name != labels]
         if len(names) != len(schema.columns):
             raise ValueError(
                 f"expected {len(schema.columns)} columns, got {len(names)}: give the columns of the first table"
             )
-        return {column.name: plain(batch.column(j)) for j, column in enumerate(schema.columns)}
+        return {column.name: plain(batch.column(name)) for column, name in zip(schema.columns, names, strict=True)}
     known = {column.name for column in schema.columns if column.kind != "ignore"}
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 

@@ -1,0 +1,98 @@
+"""Engines for tests: one of frames in a list, and real ones on this machine, reached from nowhere else."""
+
+import os
+import pickle
+import sys
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from likely.engines import Engine, added, in_order
+from likely.reading import open_rows
+
+
+class Frames(Engine):
+    """Frames in a list, as an engine: tasks are pickled, done in any order, and some of them twice."""
+
+    name = "test"
+
+    def __init__(self, frames, order=None, again=()):
+        self.frames, self.partitions = frames, len(frames)
+        self.order = range(len(frames)) if order is None else order
+        self.again = again
+
+    @property
+    def schema(self):
+        return open_rows(self.frames[0]).schema
+
+    def run(self, task, add):
+        sent = pickle.dumps((task, add))
+        found = []
+        for number in filter(task.wants, self.order):
+            task, add = pickle.loads(sent)
+            found.append(pickle.loads(pickle.dumps(task(number, self.frames[number]))))
+        found += [found[i] for i in self.again]
+        return found if add is None else [added(part, add) for part in neighbours(in_order(found))]
+
+    def fetched(self, number):
+        return self.frames[number]
+
+    def lazily(self, answer):
+        raise NotImplementedError
+
+
+def neighbours(parts, most=3):
+    return [parts[i : i + most] for i in range(0, len(parts), most)]
+
+
+def split(frame, count):
+    return [frame.iloc[part] for part in np.array_split(np.arange(len(frame)), count)]
+
+
+def arrow_parts(frame, count):
+    return [pa.Table.from_pandas(part, preserve_index=False) for part in split(frame, count)]
+
+
+@contextmanager
+def ray_session():
+    """Ray on two processors of this machine, reached from nowhere else."""
+    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray.data")
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield ray.data
+        ray.shutdown()
+
+
+SPARK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+
+
+@contextmanager
+def spark_session(monkeypatch, **where):
+    """Start Spark on this machine: classic by its master, Connect by its remote."""
+    sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        builder = sql.SparkSession.builder
+        for name, value in {**SPARK, "spark.sql.shuffle.partitions": "4"}.items():
+            builder = builder.config(name, value)
+        for name, value in where.items():
+            builder = getattr(builder, name)(value)
+        session = builder.getOrCreate()
+        yield session
+        session.stop()
+
+
+def spark_frame(session, frame, count):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    places = pa.array(np.arange(len(frame)) * count // len(frame))
+    spread = session.createDataFrame(table.append_column("place", places))
+    return spread.repartitionByRange(count, "place").sortWithinPartitions("place").drop("place")
