@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
 from likely.engines import engine_of
+from likely.estimators.folds import Without
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
@@ -77,13 +78,16 @@ def every_row(
 
     ``y`` is a label for each row, or the name of the column that holds it; without ``partly``, none of a list of labels
     may be missing. ``note``: whether to warn of columns that are not there. ``alike``: all rows are of one class.
+    ``sample_weight`` is a weight for each row, or says which fold is held out: then rows in it, and those without a
+    label, are left out.
     """
     if alike:
         for table in schema.tables(rows):
             yield Labelled(table, Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32)))
         return
     given = None if isinstance(y, str) else _labels(y, sample_weight, partly=partly)
-    weights = _weights(sample_weight) if given is None else None
+    without = sample_weight if isinstance(sample_weight, Without) else None
+    weights = _weights(sample_weight) if given is None and without is None else None
     first = 0
     for batch in rows.batches():
         part = slice(first, first + batch.num_rows)
@@ -96,11 +100,21 @@ def every_row(
         if weights is not None:
             _check_length("weight", len(weights), first, last=False)
         classes, codes = _target(batch, y)
-        yield Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
+        found = Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
+        yield found if without is None else _not_held_out(found.known(), without)
     if given is not None:
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
+
+
+def _not_held_out(rows: Labelled, without: Without) -> Labelled:
+    """Return the rows that are not in the fold that is held out, with the share of them that is in others."""
+    weights = without.weights(*rows)
+    kept = weights > 0
+    assignment = rows.assignment.taken(kept)
+    shares = None if (weights[kept] == 1).all() else weights[kept]
+    return Labelled(rows.table.taken(kept), assignment._replace(weights=shares))
 
 
 def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:

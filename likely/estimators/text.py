@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.discounting import Refine, TextSample, collect_discounted, settled_by
-from likely.estimators.evaluation import Evaluation
+from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.text_answers import TextAnswers
 from likely.families import on_one_line
@@ -258,6 +258,6 @@ class TextClassifier(TextAnswers):
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation:
+    ) -> Evaluation | SummedEvaluation:
         """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
         return super().evaluate(X, listed(y), folds=folds, sample_weight=sample_weight, random_state=random_state)
