@@ -95,9 +95,10 @@ class StreamedClassifier(GenerativeClassifier):
         classes = count.classes
         models = [known.with_statistics(known.statistics.with_classes(classes)).comparison for known in learned]
         work = partial(_scored, schema=schema, y=y, folds=folds, classes=classes, models=models)
-        # A row that has shares in several folds was scored several times.
-        sums = rows.reduce(work, Sums.plus)._replace(rows=count.labelled)
-        return SummedEvaluation(classes, sums, folds.count)
+        sums = rows.reduce(work, Sums.plus)
+        # A row that has shares in several folds was scored several times; those of all its copies are whole together.
+        whole = sums._replace(rows=count.labelled, confusion=np.round(sums.confusion))
+        return SummedEvaluation(classes, whole, folds.count)
 
     def _learned_at_once(
         self, rows: Rows, schema: Schema, y: str, folds: Folds, parts: tuple[Part, ...]

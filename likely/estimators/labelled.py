@@ -225,7 +225,13 @@ def sampled(
     found = _stacked([part.rows for part in parts if part.rows.table.rows] or [parts[0].rows])
     whole = all(part.whole for part in parts) and found.table.rows <= most
     with_label, without = sum(part.labelled for part in parts), sum(part.unlabelled for part in parts)
-    return Sampled(found if whole else Labelled(*drawn_rows(*found, most, seed)), whole, with_label, without)
+    in_shares = isinstance(sample_weight, Without) and found.assignment.weights is not None
+    if in_shares or not whole:
+        table, assignment = drawn_rows(*found, most, seed)
+        # Shares of all copies of a row are whole together: how they were added must not decide which row is heavier.
+        weights = np.round(assignment.weights) if in_shares else assignment.weights
+        found = Labelled(table, assignment._replace(weights=weights))
+    return Sampled(found, whole, with_label, without)
 
 
 def _drawn(rows: Rows, read: Callable[..., Iterator[Labelled]], schema: Schema, most: int, seed: Any) -> Sampled:
