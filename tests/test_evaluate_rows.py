@@ -45,11 +45,20 @@ def repeated():
     return pd.concat(parts).sample(frac=1, random_state=0, ignore_index=True)
 
 
+def with_dates_and_texts():
+    frame = repeated().drop(columns="visits")
+    frame["since"] = pd.Timestamp("2024-02-01") + pd.to_timedelta(np.arange(len(frame)) % 40, unit="D")
+    frame["note"] = [f"word{i % 7} {income} word{i % 3}" for i, income in enumerate(frame.income)]
+    frame["note"] = frame.note.mask(np.arange(len(frame)) % 4 == 0)
+    return frame
+
+
 CASES = {
     "naive Bayes": (NaiveBayes(), people()),
     "naive Bayes by kinds": (NaiveBayes({"visits": "category"}), people()),
     "naive Bayes of repeated rows": (NaiveBayes(), repeated()),
     "naive Bayes by kinds of repeated rows": (NaiveBayes({"visits": "category"}), repeated()),
+    "dates and texts": (NaiveBayes({"note": "text"}), with_dates_and_texts()),
     "priors": (NaiveBayes({"visits": "number"}, priors=[0.4, 0.6]), people()),
     "classifier": (Classifier(), people()),
     "classifier of repeated rows": (Classifier(), repeated()),
@@ -210,6 +219,13 @@ def test_few_rows_and_lists_of_labels_or_weights_are_evaluated_in_memory(monkeyp
     monkeypatch.setattr(evaluated_rows, "SAMPLE", 600)
     found = NaiveBayes().evaluate(Frames(split(people(), 4)), "income", folds=3)
     np.testing.assert_array_equal(found.probabilities, NaiveBayes().evaluate(people(), "income", folds=3).probabilities)
+
+
+def test_a_frame_of_numbers_with_the_name_of_the_labels():
+    frame = numbers(holes=True)
+    found = GaussianDiscriminant().evaluate(frame, "income", folds=3)
+    expected = GaussianDiscriminant().evaluate(frame.drop(columns="income"), frame.income, folds=3)
+    np.testing.assert_array_equal(found.probabilities, expected.probabilities)
 
 
 def test_what_cannot_be_is_said_in_one_sentence():

@@ -21,7 +21,7 @@ from likely.learn import all_but_each, collect_folds
 from likely.reading import Rows
 from likely.schema import Schema
 from likely.select import SAMPLE
-from likely.statistics import JointStatistics, Labels, union
+from likely.statistics import Assignment, JointStatistics, Labels, union
 from likely.table import Block
 
 
@@ -67,6 +67,10 @@ class StreamedClassifier(GenerativeClassifier):
     def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...] | None:
         """Return the parts of the joint if the kinds of columns alone decide on them; None if rows do."""
         return None
+
+    def _parts_of_no_rows(self, schema: Schema, rows: Rows) -> tuple[Part, ...]:
+        nothing = Assignment(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        return self._parts(schema.table(rows.schema.empty_table(), note=False), nothing)
 
     def _evaluated_of(
         self, rows: Rows, schema: Schema, y: Any, sample_weight: Any, folds: int, random_state: Any

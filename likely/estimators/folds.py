@@ -114,12 +114,24 @@ class Without(NamedTuple):
     folds: Folds
     fold: int
 
-    def weights(self, table: Table, assignment: Assignment) -> Array:
-        """Return the share of each row that is in other folds."""
+    def rest(self, table: Table, assignment: Assignment) -> tuple[Table, Assignment]:
+        """Return the rows that are in other folds, each with the share of it that is there."""
         rows, folds, shares = self.folds.of(table, assignment)
         others = folds != self.fold
-        weights = others.astype(np.float64) if shares is None else shares * others
-        return np.bincount(rows, weights, table.rows).astype(np.float64)
+        if shares is None:
+            return table.taken(others), assignment.taken(others)
+        weights = np.bincount(rows, shares * others, table.rows).astype(np.float64)
+        kept = weights > 0
+        return table.taken(kept), assignment.taken(kept)._replace(weights=weights[kept])
+
+
+def put_together(assignment: Assignment) -> Assignment:
+    """Return the weights of rows whose copies are counted together: the shares of all copies are whole numbers then.
+
+    So in which order they were added does not decide which of two rows is heavier.
+    """
+    assert assignment.weights is not None
+    return assignment._replace(weights=np.asarray(np.round(assignment.weights), dtype=np.float64))
 
 
 def seed_of(random_state: Any) -> str:

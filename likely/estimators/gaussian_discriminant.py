@@ -157,8 +157,7 @@ class GaussianDiscriminant(StreamedClassifier):
         return known.with_statistics(every.statistics)
 
     def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...]:
-        nothing = Assignment(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
-        return self._parts(schema.table(rows.schema.empty_table(), note=False), nothing)
+        return self._parts_of_no_rows(schema, rows)
 
     def _read_next(self, X: Any) -> Table:
         if hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
 from likely.engines import engine_of
-from likely.estimators.folds import Without
+from likely.estimators.folds import Without, put_together
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
@@ -101,20 +101,11 @@ def every_row(
             _check_length("weight", len(weights), first, last=False)
         classes, codes = _target(batch, y)
         found = Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
-        yield found if without is None else _not_held_out(found.known(), without)
+        yield found if without is None else Labelled(*without.rest(*found.known()))
     if given is not None:
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
         _check_length("weight", len(weights), first, last=True)
-
-
-def _not_held_out(rows: Labelled, without: Without) -> Labelled:
-    """Return the rows that are not in the fold that is held out, with the share of them that is in others."""
-    weights = without.weights(*rows)
-    kept = weights > 0
-    assignment = rows.assignment.taken(kept)
-    shares = None if (weights[kept] == 1).all() else weights[kept]
-    return Labelled(rows.table.taken(kept), assignment._replace(weights=shares))
 
 
 def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
@@ -227,10 +218,9 @@ def sampled(
     with_label, without = sum(part.labelled for part in parts), sum(part.unlabelled for part in parts)
     in_shares = isinstance(sample_weight, Without) and found.assignment.weights is not None
     if in_shares or not whole:
-        table, assignment = drawn_rows(*found, most, seed)
-        # Shares of all copies of a row are whole together: how they were added must not decide which row is heavier.
-        weights = np.round(assignment.weights) if in_shares else assignment.weights
-        found = Labelled(table, assignment._replace(weights=weights))
+        found = Labelled(*drawn_rows(*found, most, seed))
+    if in_shares:
+        found = Labelled(found.table, put_together(found.assignment))
     return Sampled(found, whole, with_label, without)
 
 

@@ -75,7 +75,10 @@ def with_missing_cells(
     """Return the statistics of all rows with a label, those expected where cells are missing; each step is a pass."""
     empty = schema.table(rows.schema.empty_table(), note=False)
     every = KnownRows(empty, np.zeros(0, dtype=np.int32), None, (rows, schema, y, without, count))
-    return climb(every, start, parts, tolerance=_TOLERANCE, most=_MOST).statistics
+    # Classes are known, so what their weights add to the likelihood does not matter, but where that is −∞: one of which
+    # no row was drawn has none at the start.
+    alike = np.full(len(start.classes), 1 / len(start.classes))
+    return climb(every, start, parts, tolerance=_TOLERANCE, most=_MOST, priors=alike).statistics
 
 
 def any_holes(rows: Rows, schema: Schema) -> bool:
