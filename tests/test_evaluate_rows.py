@@ -45,6 +45,11 @@ def repeated():
     return pd.concat(parts).sample(frac=1, random_state=0, ignore_index=True)
 
 
+def drawn_again(n=900):
+    frame = people(150)
+    return frame.iloc[np.random.default_rng(0).integers(0, len(frame), n)].reset_index(drop=True)
+
+
 def with_dates_and_texts():
     frame = repeated().drop(columns="visits")
     frame["since"] = pd.Timestamp("2024-02-01") + pd.to_timedelta(np.arange(len(frame)) % 40, unit="D")
@@ -62,6 +67,7 @@ CASES = {
     "priors": (NaiveBayes({"visits": "number"}, priors=[0.4, 0.6]), people()),
     "classifier": (Classifier(), people()),
     "classifier of repeated rows": (Classifier(), repeated()),
+    "classifier of rows drawn again and again": (Classifier(), drawn_again()),
     "classifier, not calibrated": (Classifier(calibrate=False), people()),
     "quadratic discriminant": (GaussianDiscriminant(), numbers()),
     "linear discriminant": (GaussianDiscriminant(tied=True), numbers()),
