@@ -190,6 +190,15 @@ def test_a_class_in_few_rows_and_one_in_a_single_row():
     check(model.evaluate(Frames(split(few, 5)), "income", folds=4), plainly(model, few))
 
 
+@pytest.mark.filterwarnings("ignore:.*without a label")
+def test_whole_labels_are_the_same_where_some_are_missing():
+    frame = people().assign(income=lambda frame: np.where(frame.income == "high", 1.0, 2.0))
+    frame["income"] = frame.income.mask(np.arange(600) % 97 == 0)
+    model = NaiveBayes({"visits": "category"})
+    expected = plainly(model, frame.dropna(subset="income", ignore_index=True).astype({"income": int}))
+    check(model.evaluate(Frames(split(frame, 40)), "income", folds=4), expected)
+
+
 @pytest.mark.parametrize("model", [NaiveBayes(), NaiveBayes({"visits": "category"}), Classifier()], ids=repr)
 def test_rows_without_a_label_are_left_out_and_told_of_once(model):
     frame = people()

@@ -69,6 +69,7 @@ class StreamedClassifier(GenerativeClassifier):
         return None
 
     def _parts_of_no_rows(self, schema: Schema, rows: Rows) -> tuple[Part, ...]:
+        """Return the parts of the joint, none of which depends on rows."""
         nothing = Assignment(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
         return self._parts(schema.table(rows.schema.empty_table(), note=False), nothing)
 

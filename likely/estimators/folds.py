@@ -18,7 +18,7 @@ from likely.statistics import Array, Assignment
 from likely.table import Table
 
 MOST = 10_000
-"""So many distinct rows are counted at most; none that is more than one of so many is left out."""
+"""So many distinct rows are counted at most. Each that makes up more than one in so many of all rows is among them."""
 
 
 class Frequent(NamedTuple):
