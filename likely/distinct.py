@@ -121,7 +121,7 @@ def drawn_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -
     [(5.0, 3.0), (7.0, 1.0)]
     """
     table, assignment = _with_weight(table, assignment)
-    drawn, weights = _lowest(_row_keys(table, assignment, seed), assignment.weights, most)
+    drawn, weights = _lowest(row_keys(table, assignment, seed), assignment.weights, most)
     return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights)
 
 
@@ -132,11 +132,17 @@ def ranks(table: Table, assignment: Assignment, seed: Any = 0) -> NDArray[np.int
     >>> bool(found[0] == found[2]), sorted(set(found.tolist()))
     (True, [0, 1])
     """
-    return np.asarray(np.unique(_row_keys(table, assignment, seed), return_inverse=True)[1])
+    return np.asarray(np.unique(row_keys(table, assignment, seed), return_inverse=True)[1])
 
 
-def _row_keys(table: Table, assignment: Assignment, seed: Any) -> Keys:
-    """Return a hash of every row and its class."""
+def row_keys(table: Table, assignment: Assignment, seed: Any) -> Keys:
+    """Return a hash of every row and its class, which depends on nothing else but the seed.
+
+    >>> rows = Assignment(np.array(["a"]), np.zeros(3, dtype=np.int32))
+    >>> keys = row_keys(Table(np.array([[5.0], [7.0], [5.0]])), rows, 0)
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
     labels = text_keys(assignment.classes.tolist())
     if isinstance(table.cells, SparseRows):
         return _keys([_sparse_keys(table.cells), labels[assignment.codes]], _seeds(seed, 2))

@@ -70,11 +70,14 @@ def deal(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
 
 
 def collect_folds(
-    table: Table, assignment: Assignment, folds: NDArray[np.int64], parts: tuple[Part, ...]
+    table: Table, assignment: Assignment, folds: NDArray[np.int64], parts: tuple[Part, ...], count: int | None = None
 ) -> list[JointStatistics]:
-    """Collect the statistics of every fold in one pass: to the core, each class of each fold is a class of its own."""
+    """Collect the statistics of every fold in one pass: to the core, each class of each fold is a class of its own.
+
+    ``count``: how many folds there are, if the last ones may have no rows here.
+    """
     classes, codes, weights = assignment
-    k, count = len(classes), int(folds.max()) + 1
+    k, count = len(classes), int(folds.max()) + 1 if count is None else count
     split = Assignment(np.arange(count * k), (folds * k + codes).astype(np.int32), weights)
     together = collect(table, split, parts)
     return [together.of_classes(slice(fold * k, (fold + 1) * k), classes) for fold in range(count)]

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from likely.estimators import Evaluation, Explanation
+from likely.estimators import Explanation
+from likely.estimators.evaluation import Measures
 from likely.estimators.worded import WordExplanation
 
 _MOST_CLASSES = 12
@@ -65,7 +66,7 @@ def explanation_table(
     return table
 
 
-def measures_table(found: Evaluation) -> Table:
+def measures_table(found: Measures) -> Table:
     """Return how good predictions are, with what each measure means."""
     table = plain_table("measure", "value", "", right=("value",))
     meanings = (
@@ -80,7 +81,7 @@ def measures_table(found: Evaluation) -> Table:
     return table
 
 
-def confusion_table(found: Evaluation) -> Table | str:
+def confusion_table(found: Measures) -> Table | str:
     """Return how many rows of each class were taken for which."""
     if len(found.classes) > _MOST_CLASSES:
         return f"{len(found.classes)} classes: --json has the confusion matrix."

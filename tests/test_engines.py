@@ -157,6 +157,19 @@ def test_discriminants_of_rows_in_partitions(settings, holes, monkeypatch, tmp_p
     np.testing.assert_array_equal(found[0], found[1])
 
 
+def test_a_class_of_which_no_row_is_drawn_is_learned_where_cells_are_missing(monkeypatch):
+    frame = groups(900)
+    frame["b"] = frame.b.mask(np.arange(len(frame)) % 5 == 0)
+    labels = np.where(frame.a + frame.c > 3, "right", "left").astype(object)
+    labels[[1, 2, 4]] = "up"
+    monkeypatch.setattr(gaussian_discriminant, "SAMPLE", 150)
+    for name in "abcdef":  # which decides on what is drawn
+        whole = GaussianDiscriminant(tied=True).fit(frame, name + labels)
+        spread = GaussianDiscriminant(tied=True).fit(Frames(split(frame.assign(side=name + labels), 4)), "side")
+        np.testing.assert_array_equal(spread.class_count_, whole.class_count_)
+        np.testing.assert_allclose(spread.means_, whole.means_, atol=1e-6)
+
+
 def test_a_partition_that_comes_twice_or_not_at_all_is_told_of():
     parts = [Made({0: 3}, 1), Made({1: 4}, 2)]
     assert in_order(parts[::-1]) == parts

@@ -81,7 +81,7 @@ def evaluate(
         printed_json(
             {
                 "target": target,
-                "rows": len(found.codes),
+                "rows": found.rows,
                 "folds": found.folds,
                 **measures,
                 "classes": found.classes.tolist(),
@@ -95,7 +95,7 @@ def evaluate(
 
     console = Console(highlight=False)
     console.print(
-        f"[bold]{len(found.codes):,}[/bold] rows, each predicted by a model of the other "
+        f"[bold]{found.rows:,}[/bold] rows, each predicted by a model of the other "
         f"{found.folds - 1} of {found.folds} folds.\n"
     )
     console.print(measures_table(found))

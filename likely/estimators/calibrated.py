@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.checks import check_classes
-from likely.estimators.evaluation import Evaluation
+from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
@@ -218,10 +218,11 @@ class Classifier(NaiveBayes):
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation:
+    ) -> Evaluation | SummedEvaluation:
         """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
 
-        The rows are dealt into folds; each is predicted by a model that was chosen and calibrated on the others.
+        The rows are dealt into folds; each is predicted by a model that was chosen and calibrated on the others. Many
+        rows in files or partitions stay where they lie, as for ``NaiveBayes``.
         """
         return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.estimators.evaluation import Evaluation, dealt
+from likely.estimators.evaluation import Evaluation, SummedEvaluation, dealt
 from likely.estimators.kept import Kept
 from likely.estimators.knowledge import Knowledge, few
 from likely.estimators.labelled import tell_of_unlabelled
@@ -176,7 +176,7 @@ class GenerativeClassifier(Kept):
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation:
+    ) -> Evaluation | SummedEvaluation:
         """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
 
         The rows are dealt into folds, statistics are collected fold by fold in one pass, and each fold is predicted by

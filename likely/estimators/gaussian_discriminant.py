@@ -5,7 +5,9 @@ from typing import Any, Self
 import numpy as np
 
 from likely.engines import Spread, engine_of, with_labels
-from likely.estimators.classifier import GenerativeClassifier
+from likely.estimators.evaluated_rows import StreamedClassifier
+from likely.estimators.evaluation import Evaluation, SummedEvaluation
+from likely.estimators.folds import Without
 from likely.estimators.kmeans_rows import numbers_of, schema_of
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import (
@@ -27,7 +29,7 @@ from likely.statistics import Array, Assignment
 from likely.table import SparseRows, Table
 
 
-class GaussianDiscriminant(GenerativeClassifier):
+class GaussianDiscriminant(StreamedClassifier):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
     Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
@@ -121,15 +123,25 @@ class GaussianDiscriminant(GenerativeClassifier):
         X, y = with_labels(X, y)
         if not isinstance(y, str):
             return super().fit(X, y, sample_weight)
-        engine = engine_of(X)
-        rows = open_rows(X) if engine is None else Spread(engine)
-        schema = numbers_of(rows, but=y)
+        rows, schema = _opened(X, y)
         knowledge = self._learned_of(rows, schema, y, sample_weight)
         knowledge.joint  # noqa: B018  what cannot be solved is said at once
         self._keep(schema.table(rows.schema.empty_table(), note=False), knowledge)
         return self
 
-    def _learned_of(self, rows: Rows, schema: Schema, y: str, sample_weight: Any) -> Knowledge:
+    def evaluate(
+        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Evaluation | SummedEvaluation:
+        """Return how well models of this kind predict rows that they have not seen, as for ``NaiveBayes``.
+
+        X and y are those of ``fit``.
+        """
+        X, y = with_labels(X, y)
+        if not isinstance(y, str):
+            return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
+        return self._evaluated_of(*_opened(X, y), y, sample_weight, folds, random_state)
+
+    def _learned_of(self, rows: Rows, schema: Schema, y: Any, sample_weight: Any) -> Knowledge:
         """Learn from a table; many rows that do not lie in memory stay there."""
         partly = check_unlabelled(self.unlabelled) is not None
         some = None if rows.held else sampled(schema, rows, y, sample_weight, SAMPLE, 0, partly=partly)
@@ -137,12 +149,17 @@ class GaussianDiscriminant(GenerativeClassifier):
             return self._begun_partly(*labelled_whole(schema, rows, y, sample_weight, partly=partly))
         tell_of_unlabelled(some.unlabelled, y)
         known = self._begun(*some.rows)
-        if self.covariance == "full" and sample_weight is None and any_holes(rows, schema):
+        without = sample_weight if isinstance(sample_weight, Without) else None
+        if self.covariance == "full" and sample_weight is without and any_holes(rows, schema):
             start = known.statistics
-            return known.with_statistics(with_missing_cells(rows, schema, y, some.labelled, start, known.parts))
-        found = collected(rows, schema, y, sample_weight, known.collector, note=False)
-        assert found.statistics is not None
-        return known.with_statistics(found.statistics)
+            found = with_missing_cells(rows, schema, y, without, some.labelled, start, known.parts)
+            return known.with_statistics(found)
+        every = collected(rows, schema, y, sample_weight, known.collector, note=False)
+        assert every.statistics is not None
+        return known.with_statistics(every.statistics)
+
+    def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...]:
+        return self._parts_of_no_rows(schema, rows)
 
     def _read_next(self, X: Any) -> Table:
         if hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
@@ -170,3 +187,10 @@ class GaussianDiscriminant(GenerativeClassifier):
         family: Any = self.joint_.parts[0].family
         spread = np.asarray(density.covariance if family.covariance == "full" else density.variance)
         return spread[0] if float(family.tied) == 1 else spread
+
+
+def _opened(X: Any, y: str) -> tuple[Rows, Schema]:
+    """Return the rows of a table of numbers, and what its columns are, but that of the labels."""
+    engine = engine_of(X)
+    rows = open_rows(X) if engine is None else Spread(engine)
+    return rows, numbers_of(rows, but=y)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from likely.distinct import drawn_rows
 from likely.engines import Spread, engine_of
+from likely.estimators.folds import Without, put_together
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
@@ -82,13 +83,16 @@ def every_row(
 
     ``y`` is a label for each row, or the name of the column that holds it; without ``partly``, none of a list of labels
     may be missing. ``note``: whether to warn of columns that are not there. ``alike``: all rows are of one class.
+    ``sample_weight`` is a weight for each row, or says which fold is held out: then rows in it, and those without a
+    label, are left out.
     """
     if alike:
         for table in schema.tables(rows):
             yield Labelled(table, Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32)))
         return
     given = None if isinstance(y, str) else _labels(y, sample_weight, partly=partly)
-    weights = _weights(sample_weight) if given is None else None
+    without = sample_weight if isinstance(sample_weight, Without) else None
+    weights = _weights(sample_weight) if given is None and without is None else None
     first = 0
     for batch in rows.batches():
         part = slice(first, first + batch.num_rows)
@@ -101,7 +105,8 @@ def every_row(
         if weights is not None:
             _check_length("weight", len(weights), first, last=False)
         classes, codes = _target(batch, y)
-        yield Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
+        found = Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
+        yield found if without is None else Labelled(*without.rest(*found.known()))
     if given is not None:
         _check_length("label", len(given.codes), first, last=True)
     if weights is not None:
@@ -226,7 +231,12 @@ def sampled(
     found = _stacked([part.rows for part in parts if part.rows.table.rows] or [parts[0].rows])
     whole = all(part.whole for part in parts) and found.table.rows <= most
     with_label, without = sum(part.labelled for part in parts), sum(part.unlabelled for part in parts)
-    return Sampled(found if whole else Labelled(*drawn_rows(*found, most, seed)), whole, with_label, without)
+    in_shares = isinstance(sample_weight, Without) and found.assignment.weights is not None
+    if in_shares or not whole:
+        found = Labelled(*drawn_rows(*found, most, seed))
+    if in_shares:
+        found = Labelled(found.table, put_together(found.assignment))
+    return Sampled(found, whole, with_label, without)
 
 
 def _drawn(rows: Rows, read: Callable[..., Iterator[Labelled]], schema: Schema, most: int, seed: Any) -> Sampled:

@@ -7,6 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from likely.estimators.folds import Without
 from likely.estimators.hidden_rows import both
 from likely.estimators.labelled import every_row
 from likely.hidden import Hidden, Step, climb
@@ -27,32 +28,33 @@ class KnownRows(Hidden):
     Parameters
     ----------
     everywhere
-        all rows, what their columns are, the name of the column of labels, and how many rows have one
+        all rows, what their columns are, the name of the column of labels, the fold that is held out, if one is, and
+        how many rows have a label
     """
 
-    everywhere: tuple[Rows, Schema, str, int] | None = None
+    everywhere: tuple[Rows, Schema, str, Without | None, float] | None = None
 
     @property
     def weight(self) -> float:
         """How many rows have a label."""
         assert self.everywhere is not None
-        return float(self.everywhere[3])
+        return self.everywhere[-1]
 
     def expect(self, joint: Joint) -> Step:
         """Take a step: expect the cells that are missing, and collect."""
         assert self.everywhere is not None
-        rows, schema, y, _ = self.everywhere
-        return rows.reduce(partial(_expected, schema=schema, y=y, joint=joint), both)
+        rows, schema, y, without, _ = self.everywhere
+        return rows.reduce(partial(_expected, schema=schema, y=y, without=without, joint=joint), both)
 
     def log_likelihood(self, joint: Joint) -> float:
         """Return the logarithm of the likelihood of all rows."""
         return self.expect(joint).log_likelihood
 
 
-def _expected(rows: Rows, schema: Schema, y: str, joint: Joint) -> Step:
+def _expected(rows: Rows, schema: Schema, y: str, without: Without | None, joint: Joint) -> Step:
     def steps() -> Iterator[Step]:
         yield Hidden(schema.table(rows.schema.empty_table(), note=False), np.zeros(0, dtype=np.int32)).expect(joint)
-        for part in every_row(schema, rows, y, None, note=False):
+        for part in every_row(schema, rows, y, without, note=False):
             table, (classes, codes, weights) = part.known()
             if table.rows:
                 places = np.searchsorted(joint.classes, classes).astype(np.int32)
@@ -62,12 +64,21 @@ def _expected(rows: Rows, schema: Schema, y: str, joint: Joint) -> Step:
 
 
 def with_missing_cells(
-    rows: Rows, schema: Schema, y: str, count: int, start: JointStatistics, parts: tuple[Part, ...]
+    rows: Rows,
+    schema: Schema,
+    y: str,
+    without: Without | None,
+    count: float,
+    start: JointStatistics,
+    parts: tuple[Part, ...],
 ) -> JointStatistics:
     """Return the statistics of all rows with a label, those expected where cells are missing; each step is a pass."""
     empty = schema.table(rows.schema.empty_table(), note=False)
-    every = KnownRows(empty, np.zeros(0, dtype=np.int32), None, (rows, schema, y, count))
-    return climb(every, start, parts, tolerance=_TOLERANCE, most=_MOST).statistics
+    every = KnownRows(empty, np.zeros(0, dtype=np.int32), None, (rows, schema, y, without, count))
+    # Classes are known, so what their weights add to the likelihood does not matter, but where that is −∞: one of which
+    # no row was drawn has none at the start.
+    alike = np.full(len(start.classes), 1 / len(start.classes))
+    return climb(every, start, parts, tolerance=_TOLERANCE, most=_MOST, priors=alike).statistics
 
 
 def any_holes(rows: Rows, schema: Schema) -> bool:

@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from likely.estimators.by_column import ByColumn
 from likely.estimators.typed import TableClassifier
 from likely.families import Gaussian
 from likely.joint import Part
 from likely.reading import Rows
 from likely.schema import Schema
-from likely.statistics import Assignment
 
 
 class NaiveBayes(ByColumn, TableClassifier):
@@ -99,5 +96,4 @@ class NaiveBayes(ByColumn, TableClassifier):
         given = self.columns if isinstance(self.columns, Mapping) else {}
         if any(column.kind == "integer" and given.get(column.name) in (None, "integer") for column in schema.columns):
             return None  # counts or numbers: their cells tell
-        nothing = Assignment(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
-        return self._parts(schema.table(rows.schema.empty_table(), note=False), nothing)
+        return self._parts_of_no_rows(schema, rows)

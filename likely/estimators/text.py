@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.discounting import Refine, collect_discounted
-from likely.estimators.evaluation import Evaluation
+from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.text_learning import TextLearning
 from likely.estimators.text_rows import LabelledTexts
@@ -241,7 +241,7 @@ class TextClassifier(TextLearning):
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation:
+    ) -> Evaluation | SummedEvaluation:
         """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
         texts, labels, weights, _ = self._brought(X, y, sample_weight, partly=True)
         return super().evaluate(texts, labels, folds=folds, sample_weight=weights, random_state=random_state)

@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from likely.engines import with_labels
-from likely.estimators.classifier import GenerativeClassifier
-from likely.estimators.evaluation import Evaluation
+from likely.estimators.evaluated_rows import StreamedClassifier
+from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import (
-    Labelled,
     collected,
     is_matrix,
     is_typed,
@@ -22,7 +21,6 @@ from likely.estimators.labelled import (
 )
 from likely.estimators.partly import check_unlabelled
 from likely.estimators.tables import TableQuestions
-from likely.joint import Part
 from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Schema, read_target
@@ -31,7 +29,7 @@ from likely.statistics import Assignment
 from likely.table import Table
 
 
-class TableClassifier(TableQuestions, GenerativeClassifier):
+class TableClassifier(TableQuestions, StreamedClassifier):
     """A classifier that takes matrices of numbers, and tables whose columns have types.
 
     Attributes
@@ -115,15 +113,18 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation:
+    ) -> Evaluation | SummedEvaluation:
         """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
 
         The rows are dealt into folds, statistics are collected fold by fold in one pass, and each fold is predicted by
-        a model of the others.
+        a model of the others. Of many rows in files, or in partitions of an engine, whose labels are in a column, a
+        hash of their content says which fold they are in, they stay where they lie, and only the measures come back.
         """
+        X, y = with_labels(X, y)
         if not (is_typed(X) or isinstance(y, str)):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
-        return self._evaluated(*self._whole(X, y, sample_weight), folds, random_state)
+        rows = self._opened(X)
+        return self._evaluated_of(rows, self._inferred(rows, y), y, sample_weight, folds, random_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
@@ -132,12 +133,8 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
             y = np.concatenate([read_target(batch, y) for batch in X.batches()])
         return super().score(X, y, sample_weight)
 
-    def _whole(self, X: Any, y: Any, sample_weight: Any) -> Labelled:
-        """Read all rows of a table at once."""
-        X, y = with_labels(X, y)
-        rows = self._opened(X)
-        partly = check_unlabelled(self.unlabelled) is not None
-        return labelled_whole(self._inferred(rows, y), rows, y, sample_weight, partly=partly)
+    def _learned_of(self, rows: Rows, schema: Schema, y: Any, sample_weight: Any) -> Knowledge:
+        return self._collected(schema, rows, y, sample_weight, None)[0]
 
     def _collected(
         self, schema: Schema, rows: Rows, y: Any, sample_weight: Any, known: Knowledge | None, *, note: bool = True
@@ -177,7 +174,3 @@ class TableClassifier(TableQuestions, GenerativeClassifier):
         if note:
             tell_of_unlabelled(more.unlabelled, y)
         return known.with_statistics(statistics + more.statistics), schema.table(rows.schema.empty_table(), note=False)
-
-    def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...] | None:
-        """Return the parts of the joint if the kinds of columns alone decide on them; None if rows do."""
-        return None
