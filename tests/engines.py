@@ -7,11 +7,45 @@ import warnings
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+from likely import Classifier, NaiveBayes
 from likely.engines import Engine, added, in_order
 from likely.reading import open_rows
+
+slow = pytest.mark.skipif("LIKELY_SLOW" not in os.environ, reason="takes a minute: set LIKELY_SLOW to run it")
+
+MODELS = {
+    "naive Bayes": NaiveBayes(),
+    "naive Bayes of categories": NaiveBayes({"visits": "category"}),
+    "classifier": Classifier(),
+    "classifier, not calibrated": Classifier(calibrate=False),
+}
+
+
+def people(n=600, seed=0):
+    generator = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": generator.normal(40, 10, n).round(1),
+            "visits": generator.poisson(3, n),
+            "town": generator.choice(["Oslo", "Rome", "Lima"], n),
+            "member": generator.random(n) < 0.5,
+        }
+    )
+    frame["income"] = np.where(frame.age + 5 * frame.visits + generator.normal(0, 9, n) > 55, "high", "low")
+    holes = generator.random(frame.shape) < 0.1
+    holes[:, [1, 3, 4]] = False
+    return frame.mask(holes)
+
+
+def groups(n=3000, seed=0):
+    generator = np.random.default_rng(seed)
+    group = generator.integers(0, 3, n)
+    X = generator.normal(size=(n, 3)) + np.array([[0, 0, 0], [6, 6, 0], [0, 7, 7]])[group]
+    return pd.DataFrame(X, columns=["a", "b", "c"])
 
 
 class Frames(Engine):

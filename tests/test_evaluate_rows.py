@@ -1,16 +1,14 @@
 """Rows that are held out where they lie: what is measured is what a plain loop over folds in memory finds."""
 
 import json
-import os
 import pickle
-import sys
 import warnings
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from test_engines import Frames, people, spark_frame, spark_session, split
+from engines import Frames, people, spark_frame, spark_session, split
 
 from likely import Classifier, GaussianDiscriminant, NaiveBayes
 from likely.cli import run
@@ -347,15 +345,8 @@ def test_spark(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_ray(monkeypatch):
-    ray = pytest.importorskip("ray")
-    pytest.importorskip("ray.data")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
-    try:
-        for case in ENGINES:
-            model, frame = CASES[case]
-            found = model.evaluate(ray.data.from_pandas(split(frame, 6)), "income", folds=4)
-            check(found, expected_of(case))
-    finally:
-        ray.shutdown()
+def test_ray(ray_data):
+    for case in ENGINES:
+        model, frame = CASES[case]
+        found = model.evaluate(ray_data.from_pandas(split(frame, 6)), "income", folds=4)
+        check(found, expected_of(case))

@@ -1,5 +1,6 @@
-//! Moments of cells that lie column by column. The rows of a block are put in the order of their classes once, for all
-//! columns; each column then adds one class after another, several rows at a time.
+//! Moments of cells that lie column by column. Some rows are put in the order of their classes once, for all columns;
+//! then several columns at a time add one class after another. Every sum gets the same terms in the same order as from
+//! cells that lie row by row: not a bit differs.
 
 use crate::belonging::Assignment;
 use crate::moments::Sums;
@@ -7,102 +8,122 @@ use crate::simd::{dispatch, fma};
 use crate::source::Cell;
 use std::ops::Range;
 
-/// So many rows are added at a time, each to a sum of its own.
+/// So many columns are added at a time.
 const LANES: usize = 8;
-/// So many rows a class must have in a block, on average, for their order to pay.
-const ROWS_OF_A_CLASS: usize = 16;
+/// So many rows are put in order at a time: their cells of that many columns lie in the first cache.
+const ROWS: usize = 512;
+/// So many of them a class must have, on average, for their order to pay.
+const ROWS_OF_A_CLASS: usize = 8;
 
-/// The rows of a block, class by class.
-pub struct ByClass {
-    /// where each row is in the block
+/// Rows in the order of their classes.
+#[derive(Default)]
+struct ByClass {
+    /// where each row is
     places: Vec<u32>,
-    /// how much each row counts; empty if all count 1
+    /// how much each row counts
     weights: Vec<f64>,
     /// where the rows of each class end among the places
     ends: Vec<usize>,
 }
 
 impl ByClass {
-    /// None if the classes are too many for it to pay.
-    pub fn of(assignment: &Assignment, rows: Range<usize>) -> Option<Self> {
-        if rows.len() < ROWS_OF_A_CLASS * assignment.classes {
-            return None;
-        }
-        let mut next = vec![0; assignment.classes + 1];
+    fn order(&mut self, assignment: &Assignment, rows: Range<usize>) {
+        self.ends.clear();
+        self.ends.resize(assignment.classes + 1, 0);
         for (class, _) in rows.clone().filter_map(|row| assignment.of(row)) {
-            next[class + 1] += 1;
+            self.ends[class + 1] += 1;
         }
-        for class in 1..next.len() {
-            next[class] += next[class - 1];
+        for class in 1..self.ends.len() {
+            self.ends[class] += self.ends[class - 1];
         }
-        let count = next[assignment.classes];
-        let mut places = vec![0; count];
-        let mut weights = vec![0.0; if assignment.weights.is_some() { count } else { 0 }];
-        for (place, row) in rows.enumerate() {
+        let count = self.ends[assignment.classes];
+        self.places.resize(count, 0);
+        self.weights.resize(count, 1.0);
+        for row in rows {
             if let Some((class, weight)) = assignment.of(row) {
-                places[next[class]] = place as u32;
-                if let Some(known) = weights.get_mut(next[class]) {
-                    *known = weight;
-                }
-                next[class] += 1;
+                self.places[self.ends[class]] = row as u32;
+                self.weights[self.ends[class]] = weight;
+                self.ends[class] += 1;
             }
         }
         // What was the beginning of each class is now its end.
-        next.pop();
-        Some(Self { places, weights, ends: next })
+        self.ends.pop();
     }
+}
 
-    /// Adds the cells of column `j` of `width` in the rows of the block. A missing cell adds zeros.
-    pub fn add_column<T: Cell>(&self, cells: &[T], j: usize, width: usize, origin: &[f64], out: &mut Sums) {
-        let mut start = 0;
-        for (class, &end) in self.ends.iter().enumerate() {
-            let at = class * width + j;
-            let places = &self.places[start..end];
-            let added = if self.weights.is_empty() {
-                dispatch!(sums_of::<T, false>(cells, places, &[], origin[at]))
-            } else {
-                dispatch!(sums_of::<T, true>(cells, places, &self.weights[start..end], origin[at]))
-            };
-            out.weight[at] += added[0];
-            out.sum[at] += added[1];
-            out.second[at] += added[2];
-            start = end;
+/// Adds some rows of columns, each given as one slice; false, and nothing added, if the classes are too many for it.
+pub fn add_columns<T: Cell>(
+    columns: &[&[T]],
+    rows: Range<usize>,
+    assignment: &Assignment,
+    origin: &[f64],
+    out: &mut Sums,
+) -> bool {
+    if ROWS < ROWS_OF_A_CLASS * assignment.classes {
+        return false;
+    }
+    let width = columns.len();
+    let mut by_class = ByClass::default();
+    for start in rows.clone().step_by(ROWS) {
+        by_class.order(assignment, start..(start + ROWS).min(rows.end));
+        for first in (0..width).step_by(LANES) {
+            // Past the last column, it is added again, to sums that nobody reads.
+            let cells: [&[T]; LANES] = std::array::from_fn(|lane| columns[(first + lane).min(width - 1)]);
+            let lanes = LANES.min(width - first);
+            let mut start = 0;
+            for (class, &end) in by_class.ends.iter().enumerate() {
+                let at = class * width + first..class * width + first + lanes;
+                let mut sums = Lanes::of(&origin[at.clone()], out, at.clone());
+                let (places, weights) = (&by_class.places[start..end], &by_class.weights[start..end]);
+                dispatch!(add_rows::<T>(&cells, places, weights, &mut sums));
+                sums.keep(out, at);
+                start = end;
+            }
         }
     }
+    true
 }
 
-/// Σw, Σw(x−o) and Σw(x−o)² over the cells at some places that are there.
-#[inline(always)]
-fn sums_of<T: Cell, const WEIGHTED: bool, const FUSED: bool>(
-    cells: &[T],
-    places: &[u32],
-    weights: &[f64],
-    origin: f64,
-) -> [f64; 3] {
-    let mut sums = [[0.0; LANES]; 3];
-    let whole = places.len() - places.len() % LANES;
-    for first in (0..whole).step_by(LANES) {
-        let t = std::array::from_fn(|lane| cells[places[first + lane] as usize].number() - origin);
-        let w = if WEIGHTED { std::array::from_fn(|lane| weights[first + lane]) } else { [1.0; LANES] };
-        add_lanes::<FUSED>(t, w, &mut sums);
+/// The sums of some columns.
+struct Lanes {
+    origin: [f64; LANES],
+    weight: [f64; LANES],
+    sum: [f64; LANES],
+    second: [f64; LANES],
+}
+
+impl Lanes {
+    fn of(origin: &[f64], out: &Sums, at: Range<usize>) -> Self {
+        let padded = |from: &[f64]| std::array::from_fn(|lane| from.get(lane).copied().unwrap_or(0.0));
+        Self {
+            origin: padded(origin),
+            weight: padded(&out.weight[at.clone()]),
+            sum: padded(&out.sum[at.clone()]),
+            second: padded(&out.second[at]),
+        }
     }
-    for at in whole..places.len() {
-        let (mut t, mut w) = ([f64::NAN; LANES], [1.0; LANES]);
-        t[at - whole] = cells[places[at] as usize].number() - origin;
-        w[at - whole] = if WEIGHTED { weights[at] } else { 1.0 };
-        add_lanes::<FUSED>(t, w, &mut sums);
+
+    fn keep(&self, out: &mut Sums, at: Range<usize>) {
+        let lanes = at.len();
+        out.weight[at.clone()].copy_from_slice(&self.weight[..lanes]);
+        out.sum[at.clone()].copy_from_slice(&self.sum[..lanes]);
+        out.second[at].copy_from_slice(&self.second[..lanes]);
     }
-    sums.map(|lanes| lanes.iter().sum())
 }
 
 #[inline(always)]
-fn add_lanes<const FUSED: bool>(t: [f64; LANES], w: [f64; LANES], sums: &mut [[f64; LANES]; 3]) {
-    for lane in 0..LANES {
-        let there = !t[lane].is_nan();
-        let x = if there { t[lane] } else { 0.0 };
-        let wx = w[lane] * x;
-        sums[0][lane] += if there { w[lane] } else { 0.0 };
-        sums[1][lane] += wx;
-        sums[2][lane] = fma::<FUSED>(wx, x, sums[2][lane]);
+fn add_rows<T: Cell, const FUSED: bool>(cells: &[&[T]; LANES], places: &[u32], weights: &[f64], out: &mut Lanes) {
+    let (origin, mut weight, mut sum, mut second) = (out.origin, out.weight, out.sum, out.second);
+    for (&place, &w) in places.iter().zip(weights) {
+        let t: [f64; LANES] = std::array::from_fn(|lane| cells[lane][place as usize].number() - origin[lane]);
+        for lane in 0..LANES {
+            let there = !t[lane].is_nan();
+            let x = if there { t[lane] } else { 0.0 };
+            let wx = w * x;
+            weight[lane] += if there { w } else { 0.0 };
+            sum[lane] += wx;
+            second[lane] = fma::<FUSED>(wx, x, second[lane]);
+        }
     }
+    (out.weight, out.sum, out.second) = (weight, sum, second);
 }

@@ -27,9 +27,11 @@ def is_typed(data: Any) -> bool:
     >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
     (True, True, False)
     """
+    if engine_of(data) is not None:  # asked first: a frame of Spark Connect has attributes of any name
+        return True
     if hasattr(data, "tocsr") or isinstance(data, Table):
         return False
-    if engine_of(data) is not None or isinstance(data, Iterator) or hasattr(data, "collect_schema"):
+    if isinstance(data, Iterator) or hasattr(data, "collect_schema"):
         return True
     if isinstance(data, str | os.PathLike | Mapping | Rows):
         return True

@@ -1,0 +1,99 @@
+"""Partitions of Dask, worked on by its threads and by processes that may die."""
+
+import os
+import random
+import signal
+import time
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from engines import MODELS, groups, people, slow
+
+from likely import KMeans, Mixture
+from likely.estimators import kmeans_rows, mixture, typed
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("most", [100, 10**6])
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_dask_frame_gives_the_model_of_all_rows(model, most, dask_frame, monkeypatch):
+    monkeypatch.setattr(typed, "SAMPLE", most)
+    frame = people()
+    spread = dask_frame(frame, 20)
+    whole = model.fit(frame, "income").predict_proba(frame)
+    learned = model.fit(spread, "income")
+    np.testing.assert_allclose(learned.predict_proba(frame), whole, rtol=1e-12, atol=1e-14)
+    asked = learned.predict_proba(spread)
+    assert list(asked.columns) == [*frame.columns, "p(high)", "p(low)"]
+    found = asked.compute()
+    np.testing.assert_array_equal(found[["p(high)", "p(low)"]], learned.predict_proba(frame))
+    assert found.index.equals(frame.index)
+    assert learned.predict(spread).compute().prediction.tolist() == learned.predict(frame).tolist()
+    filled, here = learned.impute(spread).compute(), learned.impute(frame)
+    assert filled.town.tolist() == here.town.tolist()
+    np.testing.assert_array_equal(filled.age, here.age)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_groups_of_a_dask_frame(dask_frame, monkeypatch):
+    monkeypatch.setattr(mixture, "SAMPLE", 400)
+    monkeypatch.setattr(kmeans_rows, "SAMPLE", 400)
+    frame = groups()
+    spread = dask_frame(frame, 5)
+    for model in (Mixture(3, progress=False), KMeans(3, random_state=0)):
+        asked = model.fit(spread).predict(spread)
+        assert list(asked.columns) == ["a", "b", "c", "group"]
+        assert asked.compute().group.tolist() == model.predict(frame).tolist()
+
+
+@slow
+@pytest.mark.filterwarnings("ignore")
+def test_dask_workers_that_die_do_not_change_a_bit(monkeypatch):
+    """Twenty times a process is killed at random moments, and Dask's nanny starts another."""
+    dask = pytest.importorskip("dask")
+    frames = pytest.importorskip("dask.dataframe")
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(typed, "SAMPLE", 2000)
+    frame = people(20_000)
+    models = [MODELS["naive Bayes"], MODELS["classifier"]]
+    killed, generator = [], random.Random(0)
+
+    def kill(cluster, client, stopped):
+        changed = time.monotonic()
+        while len(killed) < 20 and not stopped.wait(generator.uniform(0.2, 1.5)):
+            alive = list(client.run(os.getpid, on_error="ignore").values())
+            if len(alive) > 1:
+                killed.append(generator.choice(alive))
+                os.kill(killed[-1], signal.SIGKILL)
+                changed = time.monotonic()
+            elif time.monotonic() > changed + 10:  # a nanny whose worker died again and again may give up
+                cluster.scale(len(cluster.worker_spec) + 1)
+                changed = time.monotonic()
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            scheduler_port=0,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        spread = frames.from_pandas(frame, npartitions=40, sort=False)
+        expected = [model.fit(spread, "income").predict_proba(frame) for model in models]
+        stopped = Event()
+        killer = Thread(target=kill, args=(cluster, client, stopped))
+        killer.start()
+        try:
+            while killer.is_alive():
+                for model, right in zip(models, expected, strict=True):
+                    np.testing.assert_array_equal(model.fit(spread, "income").predict_proba(frame), right)
+        finally:
+            stopped.set()
+            killer.join()
+    assert len(killed) == 20
