@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import likely
-from likely.cli import run, streams
+from likely.cli import run
 from likely.cli.commands import COMMANDS
 from likely.cli.full import run_fully
 from likely.cli.reading import parameters_of, plainly_read
-from likely.reading import open_rows
+from likely.reading import open_rows, watching
 
 BIRDS = str(files("likely").joinpath("data", "penguins.csv"))
 
@@ -263,7 +263,7 @@ def test_other_ways_to_write_options(model, capsys):
 
 def test_progress_is_shown_to_a_person(model, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(streams, "_PATIENCE", 0.0)
+    monkeypatch.setattr(watching, "PATIENCE", 0.0)
     assert run(["predict", model, BIRDS, "-o", str(tmp_path / "out.csv")]) == 0
     assert rows_of(str(tmp_path / "out.csv")).num_rows == 344
 

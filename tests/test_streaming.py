@@ -1,6 +1,9 @@
 """Rows that do not lie in memory: wherever they come from, the model is that of all rows in one place."""
 
+import io
+import sys
 import threading
+import time
 
 import duckdb
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 
 from likely import Classifier, KMeans, Mixture, NaiveBayes
 from likely.estimators import kmeans_rows, mixture, typed
-from likely.reading import open_rows
+from likely.reading import open_rows, watching
 from likely.reading.sources import read_ahead
 
 
@@ -136,3 +139,37 @@ def test_files_behind_a_url(tmp_path):
             NaiveBayes().fit("nobody://likely/people.csv", "label")
     finally:
         store.rm("/likely", recursive=True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_shows_how_far_rows_are_read(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(watching, "PATIENCE", 0.0)
+    frame = people(12_300)
+
+    def slowly():
+        yield frame[:12_000]  # more than are looked at to see what the columns are
+        for _ in range(1000):
+            if "rows" in terminal.getvalue():
+                break
+            time.sleep(0.01)
+        yield frame[12_000:]
+
+    model = NaiveBayes().fit(slowly(), "label")
+    assert model.class_count_.sum() == 12_300
+    assert "reading" in terminal.getvalue()
+    assert "rows" in terminal.getvalue()
+
+
+def test_no_bar_is_shown_to_a_file(monkeypatch, tmp_path):
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    monkeypatch.setattr(watching, "PATIENCE", 0.0)
+    people(600).to_parquet(tmp_path / "a.parquet")
+    NaiveBayes().fit(tmp_path / "a.parquet", "label")
+    assert said.getvalue() == ""

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import STANDARD, check_place, opened, opened_to_answer, output_format, progress, written
+from likely.cli.streams import STANDARD, check_place, opened, opened_to_answer, output_format, written
+from likely.reading.watching import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,7 @@ def predict(
     out = output_format(output, to, None if form == LINES else form)
     loaded = Loaded.read(model, missing)
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
-    with progress(rows, "predicting"):
+    with watched(rows, "predicting"):
         written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, out)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from likely.cli import options
-from likely.cli.streams import check_place, opened_to_answer, output_format, progress, written
+from likely.cli.streams import check_place, opened_to_answer, output_format, written
+from likely.reading.watching import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ def impute(
     out = output_format(output, to, form)
     loaded = Loaded.read(model, missing)
     rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
-    with progress(rows, "filling"):
+    with watched(rows, "filling"):
         written(_filled(loaded, rows, how.value, seed), output, out)
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from likely.cli import options
 from likely.cli.learning import kinds_of
-from likely.cli.streams import check_model_place, opened, progress
+from likely.cli.streams import check_model_place, opened
+from likely.reading.watching import watched
 
 AUTO = "auto"
 # Enough that no group of hardly more than one row, however dense, is taken for a find.
@@ -46,7 +47,7 @@ def cluster(
         "pseudo_rows": _PSEUDO_ROWS,
         "random_state": seed,
     }
-    with progress(rows, "reading"):
+    with watched(rows, "reading"):
         from likely.estimators.labelled import together
 
         table = together(rows)

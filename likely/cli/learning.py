@@ -7,7 +7,8 @@ from time import perf_counter
 from typing import Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import check_model_place, opened, progress, read_meanwhile
+from likely.cli.streams import check_model_place, opened, read_meanwhile
+from likely.reading.watching import watched
 
 
 def fit(
@@ -43,7 +44,7 @@ def fit(
         rows = opened(data, form, missing)
     with read_meanwhile(rows, data):
         begun = _new(model, kinds, together, missing, calibrate, unlabelled, seed)
-    with progress(rows, "learning"):
+    with watched(rows, "learning"):
         begun.fit(rows, target)
     begun.save(output)
     found = {"model": output, "seconds": round(perf_counter() - start, 3), **described(begun)}
@@ -72,7 +73,7 @@ def evaluate(
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
     begun = _new(model, kinds_of(column, ignore, text), together, missing, calibrate, unlabelled, seed)
     rows = opened(data, form, missing)
-    with progress(rows, "evaluating"):
+    with watched(rows, "evaluating"):
         found = begun.evaluate(rows, target, folds=folds, random_state=seed)
     if as_json:
         from likely.cli.describing import printed_json

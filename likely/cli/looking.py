@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
-from likely.cli.streams import opened, progress
+from likely.cli.streams import opened
 from likely.reading.formats import EXPECTED, Format
+from likely.reading.watching import watched
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +47,7 @@ def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json:
     from likely.schema import Schema
 
     rows = opened([file], form, missing)
-    with progress(rows, "looking"):
+    with watched(rows, "looking"):
         schema = Schema.infer(rows)
     if not as_json:
         print(str(schema))

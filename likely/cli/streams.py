@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING
 
 from likely.reading.formats import EXPECTED, Format, stated
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from likely.reading import Rows
 
 STANDARD = "-"
-# Work that is done sooner shows no bar.
-_PATIENCE = 0.7
 
 
 def opened(data: Sequence[str], form: str | None, missing: Sequence[str] = (), *, typed: bool = True) -> "Rows":
@@ -105,35 +103,3 @@ def read_meanwhile(rows: "Rows", data: Sequence[str]) -> Iterator[None]:
 def _find_types(rows: "Rows") -> None:
     with suppress(Exception):
         _ = rows.schema
-
-
-@contextmanager
-def progress(rows: "Rows", doing: str) -> Iterator[None]:
-    """Show how far rows have been read, if that takes long and a person looks on."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    done = Event()
-    watcher = Thread(target=_watch, args=(rows, doing, done), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-
-
-def _watch(rows: "Rows", doing: str, done: Event) -> None:
-    if done.wait(_PATIENCE):
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[read]}")]
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None, read="")
-        while not done.wait(0.1):
-            read, total, unit = rows.progress
-            counted = f"{read / 1e6:,.1f} MB" if unit == "bytes" else f"{read:,} {unit}"
-            # Reading runs ahead of the work: what has been read whole is not done yet.
-            bar.update(task, total=total, completed=read if total is None else min(read, total - 1), read=counted)

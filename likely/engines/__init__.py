@@ -12,7 +12,8 @@ from functools import partial, reduce
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from likely.reading import Rows, T, open_rows
+from likely.reading import Progress, Rows, T, open_rows
+from likely.reading.watching import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,6 +152,7 @@ class Spread(Rows):
         self.engine = engine
         self._missing = tuple(missing)
         self._counts: dict[int, int] = {}
+        self._passes = 0
 
     @property
     def schema(self) -> "pa.Schema":
@@ -168,6 +170,11 @@ class Spread(Rows):
     def held(self) -> bool:
         """Say that rows do not lie in the memory of this process."""
         return False
+
+    @property
+    def progress(self) -> Progress:
+        """How many passes over all rows have been made."""
+        return Progress(self._passes, None, "passes")
 
     def also_missing(self, words: Collection[str]) -> "Rows":
         """Return the same rows, in which more words stand for a missing cell."""
@@ -205,7 +212,9 @@ class Spread(Rows):
         return Task(work, tuple(self.schema.names), self._missing, version("likely"))
 
     def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
-        found = in_order(self.engine.run(self._task(work), add))
+        with watched(self, f"working on {self.engine.partitions} partitions"):
+            found = in_order(self.engine.run(self._task(work), add))
+        self._passes += 1
         rows = {number: count for part in found for number, count in part.rows.items()}
         if lost := set(range(self.engine.partitions)) - rows.keys():
             raise RuntimeError(

@@ -78,11 +78,19 @@ class Rows:
 
     def map(self, work: "Callable[[Rows], T]") -> "list[T]":
         """Return what is made of the rows: of each partition, in their order, if they lie in several."""
-        return [work(self)]
+        return [self._watched(work)]
 
     def reduce(self, work: "Callable[[Rows], T]", add: "Callable[[T, T], T]") -> "T":
         """Return what is made of the rows, that of all partitions added up in their order if there are several."""
-        return work(self)
+        return self._watched(work)
+
+    def _watched(self, work: "Callable[[Rows], T]") -> "T":
+        from likely.reading.watching import watched
+
+        if self.held:
+            return work(self)
+        with watched(self, "reading"):
+            return work(self)
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows, from all over the table where that is cheap."""
