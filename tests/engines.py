@@ -108,7 +108,7 @@ SPARK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 
 
 @contextmanager
-def spark_session(monkeypatch, **where):
+def spark_session(monkeypatch, settings=None, **where):
     """Start Spark on this machine: classic by its master, Connect by its remote."""
     sql = pytest.importorskip("pyspark.sql")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -116,7 +116,7 @@ def spark_session(monkeypatch, **where):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         builder = sql.SparkSession.builder
-        for name, value in {**SPARK, "spark.sql.shuffle.partitions": "4"}.items():
+        for name, value in {**SPARK, "spark.sql.shuffle.partitions": "4", **(settings or {})}.items():
             builder = builder.config(name, value)
         for name, value in where.items():
             builder = getattr(builder, name)(value)

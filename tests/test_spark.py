@@ -1,18 +1,24 @@
 """Partitions of Spark, classic and through Connect, by executors that may die."""
 
 import operator
+import os
+import random
+import signal
 from functools import partial
+from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from engines import people, spark_frame
+from engines import MODELS, people, slow, spark_frame, spark_session, split
 
 from likely import Classifier, NaiveBayes
 from likely.engines import Spread, engine_of
+from likely.engines.spark import parquet_files
 from likely.estimators import typed
-from likely.reading import Rows
+from likely.reading import Rows, stretches
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -68,3 +74,97 @@ def test_what_is_wrong_in_spark_is_one_sentence(spark, monkeypatch):
     frame = people(60).assign(age=["41"] * 59 + ["old"])
     with pytest.raises(ValueError, match=r"^partition 2: expected a number in column 'age', got 'old'.*"):
         NaiveBayes({"age": "number"}).fit(spark_frame(spark, frame, 3), "income")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_executors_read_files_by_themselves(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(stretches, "LENGTH", 3000)
+    frame = people()
+    path = str(tmp_path)
+    for number, part in enumerate(split(frame, 4)):
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False, row_group_size=30)
+    read = spark.read.parquet(path)
+    plain = [
+        read,
+        read.select("town", "age", "income"),
+        read.drop("age"),
+        spark.read.parquet(f"{path}/*.parquet"),
+        spark.read.schema("age double, income string").parquet(path),
+        spark.read.schema("age double, height double").parquet(path),
+    ]
+    others = [
+        read.where("age > 30"),
+        read.withColumn("age", read.age + 1),
+        read.withColumnRenamed("age", "years"),
+        read.selectExpr("visits as age", "age as visits", "income"),
+        read.limit(50),
+        read.union(read),
+        read.distinct(),
+        read.sample(0.5, seed=1),
+        spark.read.option("mergeSchema", "true").parquet(path),
+    ]
+    classic = hasattr(read, "_jdf")
+    for few, rows in ((True, plain), (False, others)):
+        for one in rows:
+            assert bool(parquet_files(one)) == (few and classic), one
+            assert sum(Spread(engine_of(one)).map(Rows.count)) == one.count()
+    read.cache()
+    assert not parquet_files(read)
+    read.unpersist()
+    whole = NaiveBayes().fit(frame, "income").predict_proba(frame)
+    there = NaiveBayes().fit(read, "income")
+    assert classic == (engine_of(read).partitions > 4)
+    np.testing.assert_allclose(there.predict_proba(frame), whole, rtol=1e-12)
+    assert sorted(there.predict(read).toPandas().prediction) == sorted(there.predict(frame))
+
+
+def executors(pid):
+    """Return the processes that a process has started, and they, to run tasks of Spark."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (entry / "cmdline").read_bytes()
+        except OSError:  # it has ended meanwhile
+            continue
+        if parent == pid:
+            is_executor = b"CoarseGrainedExecutorBackend" in words
+            found += [int(entry.name)] if is_executor else executors(int(entry.name))
+    return found
+
+
+@slow
+@pytest.mark.filterwarnings("ignore")
+def test_spark_executors_that_die_do_not_change_a_bit(monkeypatch):
+    """Twenty times an executor is killed at a random moment, and the cluster starts another."""
+    monkeypatch.setattr(typed, "SAMPLE", 2000)
+    frame = people(20_000)
+    models = [MODELS["naive Bayes"], MODELS["classifier"]]
+    killed, generator = [], random.Random(0)
+
+    def kill(stopped):
+        while len(killed) < 20 and not stopped.wait(generator.uniform(0.5, 3)):
+            alive = executors(os.getpid())
+            if len(alive) > 1:
+                killed.append(generator.choice(alive))
+                os.kill(killed[-1], signal.SIGKILL)
+
+    patient = {
+        "spark.task.maxFailures": "100",
+        "spark.deploy.maxExecutorRetries": "-1",
+        "spark.executor.memory": "700m",
+    }
+    with spark_session(monkeypatch, patient, master="local-cluster[2,1,1024]") as session:
+        spread = spark_frame(session, frame, 8).cache()
+        expected = [model.fit(spread, "income").predict_proba(frame) for model in models]
+        stopped = Event()
+        killer = Thread(target=kill, args=(stopped,))
+        killer.start()
+        try:
+            while killer.is_alive():
+                for model, right in zip(models, expected, strict=True):
+                    np.testing.assert_array_equal(model.fit(spread, "income").predict_proba(frame), right)
+        finally:
+            stopped.set()
+            killer.join()
+    assert len(killed) == 20

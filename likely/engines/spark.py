@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside
 from likely.reading import Rows, open_rows
+from likely.reading.arrays import is_text
 from likely.reading.sources import Passing
 from likely.reading.stretches import Stretch, stretches
 
@@ -56,7 +57,7 @@ class SparkFrame(Engine):
     @cached_property
     def _stretches(self) -> list[Stretch]:
         parts = stretches(parquet_files(self._frame), self.schema.names)
-        return parts if parts and parts[0].schema.equals(self.schema) else []
+        return parts if parts and _kinds_of(parts[0].schema) == _kinds_of(self.schema) else []
 
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
         """Do a task on all partitions; results of neighbours are added by executors where there are many."""
@@ -117,7 +118,8 @@ def parquet_files(frame: Any) -> list[str]:
         if kind == "Project" and all(_class_of(one) == "AttributeReference" for one in _each(plan.projectList())):
             plan = plan.child()
             kind = _class_of(plan)
-        if kind != "LogicalRelation" or _class_of(plan.relation()) != "HadoopFsRelation":
+        kept = frame.storageLevel.useMemory or frame.storageLevel.useDisk
+        if kept or kind != "LogicalRelation" or _class_of(plan.relation()) != "HadoopFsRelation":
             return []
         relation = plan.relation()
         plainly_read = (
@@ -131,6 +133,11 @@ def parquet_files(frame: Any) -> list[str]:
         return []
     paths = [url2pathname(urlsplit(file).path) for file in files if file.startswith("file:")]
     return paths if len(paths) == len(files) and all(map(os.path.isfile, paths)) else []
+
+
+def _kinds_of(schema: pa.Schema) -> list[pa.DataType]:
+    """Return the types of columns, in which text is of one type."""
+    return [pa.string() if is_text(kind) else kind for kind in schema.types]
 
 
 def _class_of(thing: Any) -> str:

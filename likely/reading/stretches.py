@@ -88,13 +88,16 @@ def _place(file: Any, group: int) -> int:
 
 
 def stretches(paths: Iterable[str], names: Iterable[str]) -> list[Stretch]:
-    """Cut Parquet files, in the order of their names, into stretches with some columns, in the types of the first."""
+    """Cut Parquet files, in the order of their names, into stretches with some columns, in the types of the first.
+
+    There are none if the first file lacks one of the columns.
+    """
     from pyarrow.parquet import read_schema
 
-    files = sorted(paths)
-    if not files:
+    files, names = sorted(paths), list(names)
+    first = read_schema(files[0]) if files else pa.schema([])
+    if not files or not set(names) <= set(first.names):
         return []
-    first = read_schema(files[0])
     schema = pa.schema([first.field(name) for name in names])
     wanted = schema.serialize().to_pybytes()
     return [
