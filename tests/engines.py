@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import sys
 import warnings
 from contextlib import contextmanager
@@ -111,6 +112,10 @@ SPARK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 def spark_session(monkeypatch, settings=None, **where):
     """Start Spark on this machine: classic by its master, Connect by its remote."""
     sql = pytest.importorskip("pyspark.sql")
+    if "remote" in where:
+        pytest.importorskip("grpc_status")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from engines import MODELS, Frames, groups, people, split
 
-from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes
+from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
 from likely.engines import Made, Spread, Task, in_order
 from likely.estimators import gaussian_discriminant, kmeans_rows, mixture, typed
 from likely.reading import Rows
@@ -188,3 +188,15 @@ def test_partitions_cut_anew_have_as_many_rows_together():
     engine.frames, engine.order, engine.partitions = split(people(19), 2), range(2), 2
     with pytest.raises(RuntimeError, match="expected the 20 rows of all partitions again, got 19: the data change"):
         rows.reduce(_count, operator.add)
+
+
+def test_labels_and_weights_in_lists_are_refused_in_one_sentence():
+    frame = people(90)
+    rows, labels = Frames(split(frame, 3)), frame.income.tolist()
+    for model in (NaiveBayes(), Classifier(), GaussianDiscriminant()):
+        with pytest.raises(ValueError, match="expected the name of the column of labels of rows in partitions of an"):
+            model.fit(rows, labels)
+        with pytest.raises(ValueError, match="expected no sample_weight of rows in partitions of an engine, got one"):
+            model.fit(rows, "income", sample_weight=np.ones(90))
+    with pytest.raises(ValueError, match="expected no sample_weight of rows that do not lie in memory, got one"):
+        KMeans(2).fit(Frames(split(groups(90), 3)), sample_weight=np.ones(90))

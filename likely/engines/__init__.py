@@ -24,6 +24,9 @@ LOOKED_AT = 4
 """So many partitions, from the first to the last, are looked at to see what the columns are."""
 
 
+_WHERE, _BRING = "in partitions of an engine", "bring the rows into memory, where weights can be told by their order"
+
+
 class Made(NamedTuple):
     """What was made of some partitions: how many rows each had, by its number (−1: not counted), and the result."""
 
@@ -265,14 +268,20 @@ def engine_of(data: Any) -> Engine | None:
     return None
 
 
-def with_labels(data: Any, y: Any) -> tuple[Any, Any]:
+def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
     """Return rows and labels that both lie in blocks as one engine, and the name of its column of labels.
 
-    All else stays as it is.
+    Rows in partitions may have neither weights nor labels in a list: raises ValueError. All else stays as it is.
     """
-    engine = None if y is None or isinstance(y, str) else engine_of(data)
-    if engine is None or engine.name != "Dask":
+    engine = engine_of(data)
+    if engine is None:
         return data, y
+    if sample_weight is not None:
+        raise ValueError(f"expected no sample_weight of rows {_WHERE}, got one: {_BRING}")
+    if isinstance(y, str):
+        return data, y
+    if engine.name != "Dask" or y is None:
+        raise ValueError(f"expected the name of the column of labels of rows {_WHERE}, got {type(y).__name__}")
     from likely.engines.dask import paired
 
     return paired(engine, y)

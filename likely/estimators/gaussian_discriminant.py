@@ -120,7 +120,7 @@ class GaussianDiscriminant(StreamedClassifier):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        X, y = with_labels(X, y)
+        X, y = with_labels(X, y, sample_weight)
         if not isinstance(y, str):
             return super().fit(X, y, sample_weight)
         rows, schema = _opened(X, y)
@@ -136,7 +136,7 @@ class GaussianDiscriminant(StreamedClassifier):
 
         X and y are those of ``fit``.
         """
-        X, y = with_labels(X, y)
+        X, y = with_labels(X, y, sample_weight)
         if not isinstance(y, str):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         return self._evaluated_of(*_opened(X, y), y, sample_weight, folds, random_state)

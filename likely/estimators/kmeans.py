@@ -128,7 +128,7 @@ class KMeans(Centred):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        if sample_weight is None and (elsewhere := everywhere(X)) is not None:
+        if (elsewhere := everywhere(X, sample_weight)) is not None:
             return self._fit_everywhere(elsewhere)
         table = self._read_first(X)
         weights = read_weights(sample_weight, table.rows)

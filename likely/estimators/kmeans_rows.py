@@ -39,7 +39,7 @@ class Pass(NamedTuple):
         return Pass(self.sums + other.sums, self.inertia + other.inertia)
 
 
-def everywhere(data: Any) -> Everywhere | None:
+def everywhere(data: Any, sample_weight: Any = None) -> Everywhere | None:
     """Return rows that do not lie in memory, and some of them to begin with; None if they do."""
     engine = engine_of(data)
     if engine is None and not is_typed(data):
@@ -47,6 +47,8 @@ def everywhere(data: Any) -> Everywhere | None:
     rows = open_rows(data) if engine is None else Spread(engine)
     if rows.held:
         return None
+    if sample_weight is not None:
+        raise ValueError("expected no sample_weight of rows that do not lie in memory, got one: read them first")
     schema = numbers_of(rows)
     some = sampled(schema, rows, None, None, SAMPLE, 0, alike=True)
     return Everywhere(rows, schema, some.rows.table, some.rows.assignment.weights, some.whole)

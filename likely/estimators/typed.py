@@ -57,7 +57,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
             super().fit(X, y, sample_weight)
             self._keep_schema(None, y)
             return self
-        X, y = with_labels(X, y)
+        X, y = with_labels(X, y, sample_weight)
         rows = self._opened(X)
         schema = self._inferred(rows, y)
         knowledge, last = self._collected(schema, rows, y, sample_weight, None)
@@ -75,7 +75,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         known = getattr(self, "_knowledge", None)
         if not (hasattr(self, "schema_") if known else is_typed(X) or isinstance(y, str)):
             return super().partial_fit(X, y, classes, sample_weight)
-        X, y = with_labels(X, y)
+        X, y = with_labels(X, y, sample_weight)
         rows = self._opened(X)
         schema = self.schema_ if known else self._inferred(rows, y)
         knowledge, last = self._collected(schema, rows, y, sample_weight, known)
@@ -120,7 +120,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         a model of the others. Of many rows in files, or in partitions of an engine, whose labels are in a column, a
         hash of their content says which fold they are in, they stay where they lie, and only the measures come back.
         """
-        X, y = with_labels(X, y)
+        X, y = with_labels(X, y, sample_weight)
         if not (is_typed(X) or isinstance(y, str)):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         rows = self._opened(X)

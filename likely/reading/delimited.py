@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from likely.reading.arrays import check_names, emptied
-from likely.reading.sources import BATCH
+from likely.reading.sources import BLOCK
 
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 20
@@ -45,7 +45,7 @@ class Delimited(NamedTuple):
         try:
             reader = pa.csv.open_csv(
                 pa.PythonFile(Bytes(head, stream), "r"),
-                pa.csv.ReadOptions(block_size=BATCH, column_names=names, use_threads=True),
+                pa.csv.ReadOptions(block_size=BLOCK, column_names=names, use_threads=True),
                 pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
             )
@@ -114,7 +114,7 @@ class Delimited(NamedTuple):
             ) from None
         if "straddling" in said or "too large" in said:
             raise ValueError(
-                f"expected rows of less than {BATCH >> 20} MB in {self.label}, got a longer one: is a quote left open?"
+                f"expected rows of less than {BLOCK >> 20} MB in {self.label}, got a longer one: is a quote left open?"
             ) from None
         raise ValueError(f"expected a CSV file in {self.label}, got one that cannot be read: {said[:200]}") from None
 
@@ -182,7 +182,7 @@ def _first_foreign_byte(stream: Any) -> int | None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     read = 0
     while True:
-        part = stream.read(BATCH)
+        part = stream.read(BLOCK)
         waiting = len(decoder.getstate()[0])
         try:
             decoder.decode(part, final=not part)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from likely.reading.arrays import check_names, from_records, plain_batch, without_words
-from likely.reading.sources import BATCH
+from likely.reading.sources import BLOCK
 
 _LONGEST = 64 << 20
 
@@ -43,7 +43,7 @@ class JsonLines(NamedTuple):
         rest, first = b"", True
         while True:
             try:
-                part = stream.read(BATCH)
+                part = stream.read(BLOCK)
             except OSError as error:
                 raise ValueError(f"expected JSON lines in {self.label}, got a broken file: {error}") from None
             part, first = part.removeprefix(b"\xef\xbb\xbf") if first else part, False

@@ -14,6 +14,8 @@ from likely.reading.arrays import UNNAMED, is_named, plain_batch
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""
+BLOCK = 4 << 20
+"""So many bytes of text are parsed at a time."""
 KEPT = 64 << 20
 """So many bytes at most are kept in memory to save a second reading."""
 
