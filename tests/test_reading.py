@@ -263,7 +263,7 @@ def test_integers_beyond_doubles_are_exact_in_csv(tmp_path):
 @pytest.mark.parametrize("kept", [0, 64 << 20])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_the_last_block_of_csv_decides_as_much_as_the_first(tmp_path, monkeypatch, kept, ending):
-    monkeypatch.setattr("likely.reading.delimited.BATCH", 4096)
+    monkeypatch.setattr("likely.reading.delimited.BLOCK", 4096)
     monkeypatch.setattr("likely.reading.settling.KEPT", kept)
     lines = [f"{i},{i},,{i},2024-01-01" for i in range(5000)]
     content = "\n".join(["a,b,c,d,e", *lines, "abc,1.5,7,8,never"]).encode() + b"\n"
@@ -282,7 +282,7 @@ def test_the_last_block_of_csv_decides_as_much_as_the_first(tmp_path, monkeypatc
 
 
 def test_blocks_of_json_lines_are_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr("likely.reading.lines.BATCH", 1000)
+    monkeypatch.setattr("likely.reading.lines.BLOCK", 1000)
     records = [{"a": i, "b": "2024-01-01", "c": None} for i in range(200)]
     records += [{"a": "x", "b": "never", "d": True}, {"a": 1.5, "c": 2}]
     content = "".join(json.dumps(record) + "\n" for record in records).encode()
@@ -393,7 +393,7 @@ def test_a_broken_csv_file_is_refused(content, words, tmp_path):
 
 
 def test_a_quote_left_open_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("likely.reading.delimited.BATCH", 4096)
+    monkeypatch.setattr("likely.reading.delimited.BLOCK", 4096)
     path = written(tmp_path, "a.csv", b'a,b\n1,"x\n' + b"1,2\n" * 5000)
     assert_refused(lambda: open_rows(path).schema, "a.csv")
 

@@ -158,7 +158,7 @@ def test_files_are_predicted_batch_by_batch(kind, tmp_path, monkeypatch):
     frame = pd.read_csv(path)
     whole = {name: getattr(model, name)(frame) for name in ASKED}
     score = model.score(frame, "y")
-    monkeypatch.setattr("likely.reading.delimited.BATCH", 4096)
+    monkeypatch.setattr("likely.reading.delimited.BLOCK", 4096)
     sizes = []
     table = Schema.table
     monkeypatch.setattr(Schema, "table", lambda *a, **k: sizes.append(a[1].num_rows) or table(*a, **k))
