@@ -81,6 +81,14 @@ class Task:
         return Made({number: rows.count() if self.only is None else -1}, result)
 
 
+def by_threads(count: int) -> None:
+    """Let this process work by so many threads: where others work beside it, all cores for each would be too many."""
+    from likely.native import get_threads, set_threads
+
+    if get_threads() != count:
+        set_threads(count)
+
+
 def in_order(parts: Iterable[Made]) -> list[Made]:
     """Return results in the order of their partitions, or raise if one is there twice."""
     ordered = sorted(parts, key=lambda part: min(part.rows))
@@ -300,6 +308,7 @@ __all__ = [
     "Task",
     "added",
     "beside",
+    "by_threads",
     "engine_of",
     "in_order",
     "with_labels",

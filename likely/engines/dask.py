@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from likely.engines import TOGETHER, Answering, Engine, Made, Task, added
+from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, by_threads
 from likely.reading import Rows, open_rows
 from likely.reading.arrays import LABELS, UNNAMED, from_values, is_named
 from likely.reading.places import found_files
@@ -33,8 +33,8 @@ class DaskEngine(Engine):
         """Do a task on all partitions; results are added on the workers, some neighbours at a time."""
         import dask
 
-        do = dask.delayed(task, pure=False, traverse=False)
-        level = [do(number, part) for number, part in enumerate(self.parts) if task.wants(number)]
+        do, sent = dask.delayed(_done, pure=False, traverse=False), dask.delayed(task, pure=False, traverse=False)
+        level = [do(sent, number, part) for number, part in enumerate(self.parts) if task.wants(number)]
         if add is not None:
             join = dask.delayed(added, pure=False)
             while len(level) > 1:
@@ -180,6 +180,19 @@ def _in_blocks(y: Any, rows: DaskEngine) -> Any:
         y = np.asarray(y)
         y = dask.array.from_array(y, chunks=(rows.sizes,) if len(y) == sum(rows.sizes) else -1)
     return y
+
+
+def _done(task: Task, number: int, content: Any) -> Made:
+    """Do a task; a worker in a process of its own runs as many at once as it has threads."""
+    try:
+        from distributed import get_worker
+
+        alone = get_worker().nanny is not None
+    except (ImportError, ValueError):
+        alone = False
+    if alone:
+        by_threads(1)
+    return task(number, content)
 
 
 def _as_table(block: Any) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside
+from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
 from likely.reading import open_rows
 
 RETRIES = 3
@@ -136,6 +136,7 @@ class RayDataset(Engine):
 
 def _done(task: Task, number: int, block: Any) -> tuple[Made, None]:
     """Return what a task makes of a block, and beside it the mere sign that it is done."""
+    by_threads(1)
     return task(number, block), None
 
 

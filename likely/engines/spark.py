@@ -11,7 +11,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
-from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside
+from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
 from likely.reading import Rows, open_rows
 from likely.reading.arrays import is_text
 from likely.reading.sources import Passing
@@ -152,11 +152,9 @@ def _number() -> int:
     """Return the number of the partition that is worked on here, by as many threads as Spark has counted on."""
     from pyspark import TaskContext
 
-    from likely.native import set_threads
-
     context = TaskContext.get()
     assert context is not None, "expected to be on an executor"
-    set_threads(context.cpus())
+    by_threads(context.cpus())
     return int(context.partitionId())
 
 
