@@ -1,6 +1,7 @@
 """Rows in partitions: whatever engine keeps them, the model is that of all rows in one place."""
 
 import operator
+import pickle
 from functools import partial
 
 import numpy as np
@@ -200,3 +201,18 @@ def test_labels_and_weights_in_lists_are_refused_in_one_sentence():
             model.fit(rows, "income", sample_weight=np.ones(90))
     with pytest.raises(ValueError, match="expected no sample_weight of rows that do not lie in memory, got one"):
         KMeans(2).fit(Frames(split(groups(90), 3)), sample_weight=np.ones(90))
+
+
+def test_no_more_than_the_sample_travels():
+    sizes = []
+
+    class Weighed(Frames):
+        def run(self, task, add):
+            found = super().run(task, add)
+            sizes.append(len(pickle.dumps(found)))
+            return found
+
+    table = pa.table({"a": np.arange(100_000.0)})
+    rows = Spread(Weighed([Rows(Passing(table.schema, table.to_batches()))]))
+    assert rows.sample(50).num_rows == 50
+    assert sizes[0] < 5000

@@ -24,6 +24,7 @@ from likely.reading import Rows, stretches
 @pytest.mark.filterwarnings("ignore")
 def test_a_spark_frame_gives_the_model_of_all_rows(spark, monkeypatch):
     monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
+    monkeypatch.setattr("likely.engines.spark.MANY", 2)
     monkeypatch.setattr(typed, "SAMPLE", 100)
     model, frame = Classifier(), people()
     spread = spark_frame(spark, frame, 3)
@@ -71,6 +72,7 @@ def test_rows_of_spark_come_in_their_types_and_from_empty_partitions_too(spark):
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_wrong_in_spark_is_one_sentence(spark, monkeypatch):
     monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
+    monkeypatch.setattr("likely.engines.spark.MANY", 2)
     frame = people(60).assign(age=["41"] * 59 + ["old"])
     with pytest.raises(ValueError, match=r"^partition 2: expected a number in column 'age', got 'old'.*"):
         NaiveBayes({"age": "number"}).fit(spark_frame(spark, frame, 3), "income")

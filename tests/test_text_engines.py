@@ -280,6 +280,7 @@ def test_a_ray_dataset_gives_the_model_of_all_texts(ray_data):
 @pytest.mark.filterwarnings("ignore")
 def test_a_spark_frame_gives_the_model_of_all_texts(spark, monkeypatch):
     monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
+    monkeypatch.setattr("likely.engines.spark.MANY", 2)
     frame = reviews()
     spread, whole = spark_frame(spark, frame, 3), TextClassifier().fit(frame, "mood")
     learned = TextClassifier().fit(spread, "mood")

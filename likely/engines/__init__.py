@@ -12,6 +12,8 @@ from functools import partial, reduce
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
 from likely.reading import Progress, Rows, T, open_rows
 from likely.reading.watching import watched
 
@@ -250,7 +252,8 @@ class Spread(Rows):
 
 
 def _sample(rows: Rows, wanted: int) -> "pa.Table":
-    return rows.sample(wanted)
+    found = rows.sample(wanted)
+    return found.take(np.arange(found.num_rows))  # part of a batch would travel with the whole of it
 
 
 def engine_of(data: Any) -> Engine | None:

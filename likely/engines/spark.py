@@ -20,6 +20,9 @@ from likely.reading.stretches import Stretch, stretches
 _SENT = pa.schema([("number", pa.int64()), ("content", pa.binary())])
 _SENT_IN_SPARK = "number long, content binary"
 
+MANY = 64
+"""Results of more partitions are added by executors, which takes a stage of its own."""
+
 Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What an executor does with the batches of a partition."""
 
@@ -62,7 +65,7 @@ class SparkFrame(Engine):
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
         """Do a task on all partitions; results of neighbours are added by executors where there are many."""
         found = self._made(task)
-        if add is not None and self.partitions > TOGETHER:
+        if add is not None and self.partitions > MANY:
             from pyspark.sql.functions import col, floor
 
             groups = -(-self.partitions // TOGETHER)

@@ -12,7 +12,7 @@ from likely.reading.arrays import plain_batch, recast
 from likely.reading.sources import Source, pieces, read_ahead
 
 LENGTH = 128 << 20
-"""So many bytes are in a stretch."""
+"""About so many bytes are in a stretch."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,15 @@ def stretches(paths: Iterable[str], names: Iterable[str]) -> list[Stretch]:
         return []
     schema = pa.schema([first.field(name) for name in names])
     wanted = schema.serialize().to_pybytes()
-    return [
-        Stretch(path, start, start + LENGTH, wanted)
-        for path in files
-        for start in range(0, max(1, os.path.getsize(path)), LENGTH)
-    ]
+    return [Stretch(path, start, stop, wanted) for path in files for start, stop in _cut(os.path.getsize(path))]
+
+
+def _cut(size: int) -> Iterator[tuple[int, int]]:
+    """Cut a range of bytes evenly.
+
+    >>> list(_cut(300 << 20)) == [(0, 150 << 20), (150 << 20, 300 << 20)]
+    True
+    """
+    count = max(1, round(size / LENGTH))
+    places = [i * size // count for i in range(count)]
+    return zip(places, [*places[1:], size], strict=True)
