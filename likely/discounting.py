@@ -118,15 +118,14 @@ class OutOfFold:
         lengths = np.log(rows.lengths(kept.orders))
         return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), dealt.weights)
 
-    def fitted(self, dealt: Dealt, *, in_parts: bool = False) -> "Settled":
+    def fitted(self, dealt: Dealt) -> "Settled":
         """Fit exponents on texts sorted by their folds.
 
-        ``in_parts``: sums are those of parts, added up. What rounding leaves of no evidence depends on the parts, and
-        the exponents must not: it is taken for none.
+        What rounding leaves of no evidence depends on the parts that sums were added up from, and the exponents must
+        not: it is taken for none.
         """
         scored = self.scored(dealt)
-        if in_parts:
-            scored.evidence[np.abs(scored.evidence) < _ROUNDING] = 0.0
+        scored.evidence[np.abs(scored.evidence) < _ROUNDING] = 0.0
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
         return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual)
 

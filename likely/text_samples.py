@@ -72,4 +72,4 @@ def settled_by(family: Bag, statistics: WordStatistics, sample: TextSample) -> D
     texts, assignment = sample.texts, sample.assignment
     sizes = collect_sized(family.analyzer, texts, assignment).sizes
     dealt = Dealt(texts, assignment, sizes, deal(assignment.codes, FOLDS))
-    return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0], in_parts=True).family(assignment.classes)
+    return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0]).family(assignment.classes)

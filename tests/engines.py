@@ -114,6 +114,8 @@ def spark_session(monkeypatch, settings=None, **where):
     sql = pytest.importorskip("pyspark.sql")
     if "remote" in where:
         pytest.importorskip("grpc_status")
+        monkeypatch.setenv("SPARK_TESTING", "1")  # a port that is free
+        settings = {"spark.connect.grpc.binding.address": "127.0.0.1", **(settings or {})}
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

@@ -8,9 +8,9 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
-from engines import MODELS, groups, people, slow
+from engines import MODELS, groups, people, slow, split
 
-from likely import KMeans, Mixture
+from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes
 from likely.estimators import kmeans_rows, mixture, typed
 
 
@@ -97,3 +97,33 @@ def test_dask_workers_that_die_do_not_change_a_bit(monkeypatch):
             stopped.set()
             killer.join()
     assert len(killed) == 20
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_cells_of_numbers_are_filled_in_their_columns(dask_frame):
+    frame = groups(300).assign(label=["x", "y", "z"] * 100)
+    frame.loc[::7, "b"] = np.nan
+    model = GaussianDiscriminant().fit(frame, "label")
+    filled = model.impute(dask_frame(frame, 3)).compute()
+    assert list(filled.columns) == ["a", "b", "c", "label"]
+    np.testing.assert_array_equal(filled[["a", "b", "c"]], model.impute(frame[["a", "b", "c"]]))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_labels_beside_rows_of_files(tmp_path):
+    read_parquet = pytest.importorskip("dask.dataframe").read_parquet
+    frame = people(400)
+    for number, part in enumerate(split(frame, 8)):
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    read = read_parquet(f"{tmp_path}/*.parquet")
+    model = NaiveBayes().fit(read[["age", "visits"]], read["income"])
+    here = NaiveBayes().fit(frame[["age", "visits"]], frame.income)
+    np.testing.assert_allclose(model.predict_proba(frame), here.predict_proba(frame), rtol=1e-12)
+    assert model.score(read[["age", "visits"]], read["income"]) == here.score(frame[["age", "visits"]], frame.income)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_clusters_of_many_rows_are_predicted_lazily(dask_frame, monkeypatch):
+    monkeypatch.setattr(kmeans_rows, "SAMPLE", 100)
+    found = KMeans(3, random_state=0).fit_predict(dask_frame(groups(600), 4)).compute()
+    assert found.group.nunique() == 3

@@ -216,3 +216,17 @@ def test_no_more_than_the_sample_travels():
     rows = Spread(Weighed([Rows(Passing(table.schema, table.to_batches()))]))
     assert rows.sample(50).num_rows == 50
     assert sizes[0] < 5000
+
+
+def test_discriminants_take_a_frame_with_its_labels():
+    frame = groups(90).assign(label=["x", "y", "z"] * 30)
+    model = GaussianDiscriminant().fit(frame, "label")
+    np.testing.assert_array_equal(model.predict(frame), model.predict(frame.drop(columns="label")))
+    right = model.score(frame.drop(columns="label"), frame.label)
+    assert model.score(frame, "label") == model.score(Frames(split(frame, 3)), "label") == right
+
+
+def test_groups_of_no_rows_are_refused():
+    for model in (KMeans(2), Mixture(2)):
+        with pytest.raises(ValueError, match="expected at least one row, got none"):
+            model.fit(Frames([groups(90)[:0]] * 3))

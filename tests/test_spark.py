@@ -65,6 +65,10 @@ def test_rows_of_spark_come_in_their_types_and_from_empty_partitions_too(spark):
     filled = NaiveBayes().fit(spread, "town").impute(spread.replace(2, None, ["whole"]))
     assert dict(filled.dtypes)["whole"] == "double"
     assert filled.where("whole is null or at <> timestamp'2024-02-29 12:00:00Z'").count() == 0
+    zoned = spark.sql("select timestamp_ntz'2024-02-29 12:00:00' at, id age, concat('t', id % 2) town from range(8)")
+    told = NaiveBayes({"at": "ignore"}).fit(zoned, "town").predict(zoned)
+    assert dict(told.dtypes)["at"] == "timestamp_ntz"
+    assert told.select(told["at"].cast("string")).distinct().collect() == [("2024-02-29 12:00:00",)]
     empty = Spread(engine_of(spark.createDataFrame([], "age double, town string")))
     assert sum(empty.map(operator.methodcaller("count"))) == 0
 
@@ -104,12 +108,20 @@ def test_executors_read_files_by_themselves(spark, tmp_path, monkeypatch):
         read.distinct(),
         read.sample(0.5, seed=1),
         spark.read.option("mergeSchema", "true").parquet(path),
+        spark.read.parquet(path, path),
+        spark.read.parquet(path, f"{path}/0.parquet"),
     ]
     classic = hasattr(read, "_jdf")
     for few, rows in ((True, plain), (False, others)):
         for one in rows:
             assert bool(parquet_files(one)) == (few and classic), one
             assert sum(Spread(engine_of(one)).map(Rows.count)) == one.count()
+    both = tmp_path / "both"
+    for number, name in enumerate(["age", "Age"]):
+        (both / str(number)).mkdir(parents=True)
+        frame[["age"]].rename(columns={"age": name}).to_parquet(both / str(number) / "part.parquet")
+    ages = Spread(engine_of(spark.read.parquet(f"{both}/0", f"{both}/1").select("age")))  # Spark takes both for one
+    assert sum(batch["age"].null_count for batch in ages.batches()) == 2 * frame.age.isna().sum()
     read.cache()
     assert not parquet_files(read)
     read.unpersist()

@@ -173,3 +173,22 @@ def test_no_bar_is_shown_to_a_file(monkeypatch, tmp_path):
     people(600).to_parquet(tmp_path / "a.parquet")
     NaiveBayes().fit(tmp_path / "a.parquet", "label")
     assert said.getvalue() == ""
+
+
+@pytest.mark.parametrize("put", [None, object(), io.StringIO()], ids=["none", "without isatty", "closed"])
+def test_whatever_is_put_in_the_place_of_stderr(put, monkeypatch, tmp_path):
+    if isinstance(put, io.StringIO):
+        put.close()
+    monkeypatch.setattr(sys, "stderr", put)
+    people(600).to_parquet(tmp_path / "a.parquet")
+    assert NaiveBayes().fit(tmp_path / "a.parquet", "label").class_count_.sum() == 600
+
+
+def test_parts_of_a_stream_may_differ_in_types_and_in_order():
+    frame = people(900).assign(n=np.arange(900) % 5)
+    parts = [frame[:300], frame[300:600].astype({"n": float}), frame[600:][["n", "label", "b", "a"]]]
+    found = NaiveBayes().fit(iter(parts), "label")
+    whole = NaiveBayes().fit(frame.astype({"n": float}), "label")
+    np.testing.assert_allclose(found.predict_proba(frame), whole.predict_proba(frame), rtol=1e-12)
+    with pytest.raises(ValueError, match="expected the columns of the first part of a stream in all, got others in"):
+        NaiveBayes().fit(iter([frame[:300], frame[300:].drop(columns="n")]), "label")

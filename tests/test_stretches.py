@@ -47,13 +47,21 @@ def test_every_row_is_in_one_stretch(length, folder, monkeypatch):
     )
 
 
-def test_files_that_differ_are_read_in_the_types_of_the_first(tmp_path):
-    pq.write_table(pa.table({"a": [1.5], "b": ["x"]}), tmp_path / "0.parquet")
-    pq.write_table(pa.table({"b": pa.array(["y"]).dictionary_encode()}), tmp_path / "1.parquet")
-    pq.write_table(pa.table({"b": ["z"], "a": [2]}), tmp_path / "2.parquet")
+def test_files_that_differ_are_read_in_types_that_hold_all_cells(tmp_path):
+    pq.write_table(pa.table({"a": [1], "b": [None]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"b": pa.array(["y"]).dictionary_encode(), "a": [1.5]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"c": [0], "b": ["z"], "a": [2]}), tmp_path / "2.parquet")
     parts = cut(map(str, tmp_path.glob("*")), ["a", "b"])
     rows = [row for part in parts for batch in Rows(part).batches() for row in batch.to_pylist()]
-    assert rows == [{"a": 1.5, "b": "x"}, {"a": None, "b": "y"}, {"a": 2.0, "b": "z"}]
+    assert rows == [{"a": 1.0, "b": None}, {"a": 1.5, "b": "y"}, {"a": 2.0, "b": "z"}]
+    assert cut(map(str, tmp_path.glob("*")), ["a", "B"]) == []
+    assert cut(map(str, tmp_path.glob("*")), ["a", "c"]) == []
+
+
+def test_no_more_rows_are_read_than_are_wanted(folder):
+    part = Rows(cut([str(folder / "0.parquet")], ["a", "label"])[0])
+    assert part.sample(7).num_rows == 7
+    assert part.sample(70).num_rows == 70
 
 
 def test_a_file_that_vanishes_or_breaks_is_named(folder):
@@ -71,9 +79,12 @@ def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
     read_parquet = pytest.importorskip("dask.dataframe").read_parquet
     monkeypatch.setattr(stretches, "LENGTH", 2000)
     path = str(folder)
+    (folder / "0.parquet.bak").write_bytes((folder / "0.parquet").read_bytes())  # which Dask does not read
+    (folder / "README.txt").write_text("no table")
     plain = read_parquet(path)
     for frame in (plain, plain[["c", "a", "label"]], plain.drop(columns="b"), read_parquet(f"{path}/*.parquet")):
         assert engine_of(frame).partitions > 4, frame
+        assert sum(Spread(engine_of(frame)).map(Rows.count)) == 1000
     others = [
         plain[plain.a > 0],
         plain.assign(a=1.0),

@@ -236,3 +236,21 @@ def test_gaussian_columns_hang_together_on_request(covariance, tmp_path):
     np.testing.assert_array_equal(likely.load(tmp_path / "model").log_density(frame), model.log_density(frame))
     with pytest.raises(ValueError, match="covariance='diagonal', 'full' or 'tied'"):
         Classifier(covariance="block").fit(frame, y)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 4, 8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_are_read_wherever_their_bytes_begin(shift, dtype):
+    generator = np.random.default_rng(0)
+    cells = generator.normal(size=(200, 2)).astype(dtype)
+    label = np.where(cells[:, 0] > 0, "x", "y")
+
+    def shifted(column, by):
+        return pa.Array.from_buffers(
+            pa.from_numpy_dtype(dtype), len(column), [None, pa.py_buffer(b"-" * by + column.tobytes()).slice(by)]
+        )
+
+    table = pa.table({"a": shifted(cells[:, 0], shift), "b": shifted(cells[:, 1], 0), "y": label})
+    plain = pa.table({"a": cells[:, 0], "b": cells[:, 1], "y": label})
+    found, wanted = (NaiveBayes().fit(data, "y").predict_proba(plain) for data in (table, plain))
+    np.testing.assert_array_equal(found, wanted)

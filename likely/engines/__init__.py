@@ -260,7 +260,7 @@ def engine_of(data: Any) -> Engine | None:
     """Return the engine that keeps some data in partitions, or is given itself; None if they are not kept by one."""
     if isinstance(data, Engine):
         return data
-    if type(data).__module__.startswith("dask.dataframe") and hasattr(data, "columns"):
+    if type(data).__module__.startswith("dask.dataframe") and getattr(data, "ndim", 0) == 2:
         from likely.engines.dask import DaskFrame
 
         return DaskFrame(data)

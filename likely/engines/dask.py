@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, by_threads
 from likely.reading import Rows, open_rows
 from likely.reading.arrays import LABELS, UNNAMED, from_values, is_named
-from likely.reading.places import found_files
 from likely.reading.stretches import stretches
 from likely.table import SparseRows, read_table
 
@@ -55,8 +54,8 @@ class DaskFrame(DaskEngine):
     pandas are made of it.
     """
 
-    def __init__(self, frame: Any, *, files: bool = True) -> None:
-        self.collection, self._files = frame, files
+    def __init__(self, frame: Any, *, as_cut: bool = False) -> None:
+        self.collection, self._as_cut = frame, as_cut
 
     @property
     def partitions(self) -> int:  # type: ignore[override]
@@ -71,7 +70,9 @@ class DaskFrame(DaskEngine):
     @cached_property
     def parts(self) -> list[Any]:  # type: ignore[override]
         """The content of the partitions: rows to be read, or delayed frames."""
-        files = parquet_files(self.collection) if self._files else []
+        if self._as_cut:  # by plans that are made better, Dask may read several files at once
+            return list(self.collection.to_delayed(optimize_graph=False))
+        files = parquet_files(self.collection)
         return [Rows(part) for part in stretches(files, self.schema.names)] or list(self.collection.to_delayed())
 
     def lazily(self, answer: Answering) -> Any:
@@ -133,7 +134,7 @@ class DaskLabelled(DaskEngine):
         import dask
 
         make = dask.delayed(partial, pure=True)
-        pairs = zip(self.rows.parts, self.labels.to_delayed(), strict=True)
+        pairs = zip(self.rows.parts, self.labels.to_delayed(optimize_graph=False), strict=True)
         return [make(_with_labels, content, labels, self.label) for content, labels in pairs]
 
     def lazily(self, answer: Answering) -> Any:
@@ -144,7 +145,7 @@ class DaskLabelled(DaskEngine):
 def paired(rows: Any, y: Any) -> tuple[DaskLabelled, str]:
     """Return rows with labels beside them, and the name of the column of labels; or raise if they do not pair up."""
     if isinstance(rows, DaskFrame):
-        rows = DaskFrame(rows.collection, files=False)
+        rows = DaskFrame(rows.collection, as_cut=True)
     if type(y).__module__.startswith("dask.dataframe"):
         blocks = (np.nan,) * y.npartitions
     else:
@@ -230,19 +231,17 @@ def parquet_files(frame: Any) -> list[str]:
         plan = plan.frame if type(plan).__name__ == "Projection" else plan
         if not type(plan).__name__.startswith("ReadParquet"):
             return []
-        more = ("filters", "categories", "index", "storage_options", "_partitions")
+        known = plan.operand("_dataset_info_cache")
         plainly_read = (
-            not any(plan.operand(name) for name in more)
-            and not plan.operand("_dataset_info_cache")["partitions"]
+            not any(plan.operand(name) for name in ("filters", "categories", "index", "storage_options"))
+            and plan.operand("_partitions") is None
+            and not known["partitions"]
+            and type(known["fs"]).__name__ == "LocalFileSystem"
             and not any(plan.operand("kwargs").values())
         )
-        path = plan.operand("path")
+        return [str(path) for path in known["ds"].files] if plainly_read else []
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
-    paths = [path] if isinstance(path, str) else path
-    if not plainly_read or not all(isinstance(one, str) and "://" not in one for one in paths):
-        return []
-    return [file.path for file in found_files(paths, "parquet")]
 
 
 def _answered(frame: Any, answer: Callable[[pa.Table], pa.Table]) -> Any:

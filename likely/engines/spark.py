@@ -4,6 +4,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,6 +108,9 @@ class SparkFrame(Engine):
         """Return a DataFrame of Spark, whose rows are answered as they pass by."""
         kinds = _kinds(self._empty.schema, answer)
         types = self._frame.sparkSession.createDataFrame(_unknown(kinds)).schema
+        for field in types.fields:  # columns that stay are of the types that they have in Spark
+            if field.name in self._frame.columns and kinds.field(field.name) == self._empty.schema.field(field.name):
+                field.dataType = self._frame.schema[field.name].dataType
         return self._frame.mapInArrow(_answered(answer, self._empty.schema, kinds), types)
 
 
@@ -131,7 +135,9 @@ def parquet_files(frame: Any) -> list[str]:
             and relation.partitionSchema().isEmpty()
             and {str(name) for name in _each(relation.options().keys().toSeq())} <= {"path"}
         )
-        files = frame.inputFiles() if plainly_read else []
+        roots = sorted(str(root) + "/" for root in _each(relation.location().rootPaths()))
+        once = not any(later.startswith(root) for root, later in pairwise(roots))  # else some files are read twice
+        files = frame.inputFiles() if plainly_read and once else []
     except (AttributeError, TypeError):
         return []
     paths = [url2pathname(urlsplit(file).path) for file in files if file.startswith("file:")]

@@ -72,7 +72,8 @@ class Centred(Estimator):
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Find the clusters of rows, and return that of each."""
-        return self.fit(X, sample_weight=sample_weight).labels_
+        self.fit(X, sample_weight=sample_weight)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Find the clusters of rows, and return the distance of each row from each centre."""

@@ -23,7 +23,7 @@ from likely.estimators.partly import check_unlabelled
 from likely.families import Gaussian
 from likely.joint import Part
 from likely.reading import Rows, open_rows
-from likely.schema import Schema
+from likely.schema import Schema, read_target
 from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
 from likely.table import SparseRows, Table
@@ -136,10 +136,18 @@ class GaussianDiscriminant(StreamedClassifier):
 
         X and y are those of ``fit``.
         """
-        X, y = with_labels(X, y, sample_weight)
+        X, y = with_labels(X, y)
         if not isinstance(y, str):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         return self._evaluated_of(*_opened(X, y), y, sample_weight, folds, random_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
+        X, y = with_labels(X, y) if hasattr(X, "columns") else (X, y)
+        if isinstance(y, str):
+            X = together(_opened(X, y)[0])
+            y = read_target(X, y)
+        return super().score(X, y, sample_weight)
 
     def _learned_of(self, rows: Rows, schema: Schema, y: Any, sample_weight: Any) -> Knowledge:
         """Learn from a table; many rows that do not lie in memory stay there."""
@@ -162,8 +170,9 @@ class GaussianDiscriminant(StreamedClassifier):
         return self._parts_of_no_rows(schema, rows)
 
     def _read_next(self, X: Any) -> Table:
-        if hasattr(self, "feature_names_in_") and is_typed(X) and not hasattr(X, "dtypes"):
-            return schema_of(self.feature_names_in_).table(together(open_rows(X)))
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and is_typed(X) and (not hasattr(X, "dtypes") or set(names) < set(X.columns)):
+            return schema_of(names).table(together(open_rows(X)))
         return super()._read_next(X)
 
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:

@@ -60,8 +60,9 @@ def numbers_of(rows: Rows, but: str | None = None) -> Schema:
     inferred = inferred if but is None else inferred.without(but)
     for column in inferred.columns:
         if column.kind not in ("number", "integer", "boolean"):
+            other = "Mixture" if but is None else "NaiveBayes or Classifier"
             raise ValueError(
-                f"expected columns of numbers, got {column.name!r} of kind {column.kind}: leave it out, or use Mixture"
+                f"expected columns of numbers, got {column.name!r} of kind {column.kind}: leave it out, or use {other}"
             )
     return schema_of([column.name for column in inferred.columns], inferred.named)
 

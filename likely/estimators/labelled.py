@@ -65,10 +65,9 @@ class Labelled(NamedTuple):
 
 def together(rows: Rows) -> Any:
     """Return all rows as one Arrow table."""
-    import pyarrow as pa
+    from likely.reading.arrays import joined
 
-    batches = list(rows.batches())
-    return pa.Table.from_batches(batches, batches[0].schema if batches else rows.schema).combine_chunks()
+    return joined(list(rows.batches()), rows.schema).combine_chunks()
 
 
 def every_row(
@@ -230,6 +229,8 @@ def sampled(
     """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them."""
     read = partial(every_row, schema, y=y, sample_weight=sample_weight, partly=partly, alike=alike)
     parts = rows.map(partial(_drawn, read=read, schema=schema, most=most, seed=seed))
+    if alike and not any(part.rows.table.rows for part in parts):
+        raise ValueError("expected at least one row, got none")
     found = _stacked([part.rows for part in parts if part.rows.table.rows] or [parts[0].rows])
     whole = all(part.whole for part in parts) and found.table.rows <= most
     with_label, without = sum(part.labelled for part in parts), sum(part.unlabelled for part in parts)

@@ -28,6 +28,8 @@ class Answer:
         found = self.asked(rows)
         if isinstance(found, pa.Table):
             return found
+        if self.question == "impute":
+            return pa.table({name: pa.array(found[:, j]) for j, name in enumerate(self.model.feature_names_in_)})
         if found.ndim == 1:
             return pa.table({answer_name(self.model): pa.array(found)})
         labels = labels_in_text(self.model.classes_)

@@ -120,7 +120,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         a model of the others. Of many rows in files, or in partitions of an engine, whose labels are in a column, a
         hash of their content says which fold they are in, they stay where they lie, and only the measures come back.
         """
-        X, y = with_labels(X, y, sample_weight)
+        X, y = with_labels(X, y)
         if not (is_typed(X) or isinstance(y, str)):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         rows = self._opened(X)
@@ -128,6 +128,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
+        X, y = with_labels(X, y) if hasattr(X, "columns") else (X, y)
         if isinstance(y, str):
             X = self._opened(X)
             y = np.concatenate([read_target(batch, y) for batch in X.batches()])

@@ -94,12 +94,9 @@ class Rows:
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows, from all over the table where that is cheap."""
-        import pyarrow as pa
+        from likely.reading.arrays import joined, without_words
 
-        from likely.reading.arrays import without_words
-
-        batches = [without_words(batch, self._missing) for batch in self._source.sample(rows)]
-        return pa.Table.from_batches(batches, None if batches else self.schema)
+        return joined([without_words(batch, self._missing) for batch in self._source.sample(rows)], self.schema)
 
 
 def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = None, typed: bool = True) -> Rows:  # noqa: A002

@@ -153,6 +153,23 @@ def stacked(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.table(columns)
 
 
+def joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Return batches as one table, also if parts of a stream came in other types or orders of columns; or an empty one.
+
+    >>> joined([pa.record_batch({"a": [1]}), pa.record_batch({"a": [0.5]})], pa.schema([])).column("a").to_pylist()
+    [1.0, 0.5]
+    """
+    if all(batch.schema.equals(batches[0].schema) for batch in batches):
+        return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+    for number, batch in enumerate(batches):
+        if odd := set(batch.schema.names) ^ set(batches[0].schema.names):
+            raise ValueError(
+                f"expected the columns of the first part of a stream in all, got others in part {number + 1}: "
+                f"{sorted(odd)[0]!r} is not in both"
+            )
+    return stacked([pa.Table.from_batches([batch]) for batch in batches])
+
+
 def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBatch:
     """Return a batch in which text that stands for a missing cell is missing."""
     if not words:

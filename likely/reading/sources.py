@@ -45,7 +45,7 @@ class Source(ABC):
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return up to so many rows."""
-        return _first(self.batches(), rows)
+        return first(self.batches(), rows)
 
     def count(self) -> int:
         """Return how many rows there are."""
@@ -54,7 +54,8 @@ class Source(ABC):
         return sum(batch.num_rows for batch in self.batches())
 
 
-def _first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+def first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    """Return the first of some batches, and at most so many rows."""
     taken: list[pa.RecordBatch] = []
     for batch in batches:
         taken.append(batch.slice(0, rows))

@@ -1,15 +1,16 @@
 """Stretches of Parquet files: files cut into parts of about one size, each read where it is wanted."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import pyarrow as pa
 
-from likely.reading.arrays import plain_batch, recast
-from likely.reading.sources import Source, pieces, read_ahead
+from likely.reading.arrays import plain_batch, recast, wider
+from likely.reading.sources import BATCH, Source, first, pieces, read_ahead
 
 LENGTH = 128 << 20
 """About so many bytes are in a stretch."""
@@ -26,7 +27,7 @@ class Stretch(Source):
     start, stop
         the range
     wanted
-        the columns, and their types as Arrow writes them in bytes; one that the file lacks is missing in all rows
+        the columns, and the types that they are read in, as Arrow writes them in bytes
     """
 
     path: str
@@ -35,17 +36,17 @@ class Stretch(Source):
     wanted: bytes
 
     @cached_property
-    def _types(self) -> pa.Schema:
-        return pa.ipc.read_schema(pa.py_buffer(self.wanted)).remove_metadata()
-
-    @cached_property
     def schema(self) -> pa.Schema:
         """The types of the columns."""
-        return plain_batch(self._types.empty_table()).schema
+        return pa.ipc.read_schema(pa.py_buffer(self.wanted))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
-        return read_ahead(self._read())
+        return read_ahead(self._read(BATCH))
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return the first rows, of which no more are read."""
+        return first(self._read(BATCH, rows), rows)
 
     def count(self) -> int:
         """Return how many rows there are, as the end of the file tells."""
@@ -64,51 +65,48 @@ class Stretch(Source):
     def _groups(self, file: Any) -> list[int]:
         return [group for group in range(file.num_row_groups) if self.start <= _place(file, group) < self.stop]
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def _read(self, size: int, most: int = 1 << 30) -> Iterator[pa.RecordBatch]:
+        """Return batches of about so many bytes, and at most so many rows."""
         file = self._opened()
-        known = set(file.schema_arrow.names)
-        names = [name for name in self._types.names if name in known]
-        size = max(1, (1 << 21) // max(1, len(names)))
-        for batch in file.iter_batches(size, self._groups(file), names, use_threads=False):
-            yield from pieces(plain_batch(self._typed(batch)))
-
-    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        found = {name: batch.column(name) for name in batch.schema.names}
-        columns = [
-            recast(found[field.name], field.type) if field.name in found else pa.nulls(batch.num_rows, field.type)
-            for field in self._types
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._types)
+        names = self.schema.names
+        for group in self._groups(file):
+            told = file.metadata.row_group(group)
+            rows = min(most, max(1, size * told.num_rows // max(1, told.total_byte_size)))
+            for batch in file.iter_batches(rows, [group], names, use_threads=False):
+                found = plain_batch(batch.select(names))
+                columns = [recast(column, kind) for column, kind in zip(found.columns, self.schema.types, strict=True)]
+                yield from pieces(pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
 
 def _place(file: Any, group: int) -> int:
     """Return where a group of rows begins."""
-    first = file.metadata.row_group(group).column(0)
-    return int(first.data_page_offset if first.dictionary_page_offset is None else first.dictionary_page_offset)
+    column = file.metadata.row_group(group).column(0)
+    return int(column.data_page_offset if column.dictionary_page_offset is None else column.dictionary_page_offset)
 
 
 def stretches(paths: Iterable[str], names: Iterable[str]) -> list[Stretch]:
-    """Cut Parquet files, in the order of their names, into stretches with some columns, in the types of the first.
+    """Cut Parquet files, in the order of their names, into stretches with some columns, in types that hold all cells.
 
-    There are none if the first file lacks one of the columns.
+    There are none if a file lacks one of the columns.
     """
     from pyarrow.parquet import read_schema
 
     files, names = sorted(paths), list(names)
-    first = read_schema(files[0]) if files else pa.schema([])
-    if not files or not set(names) <= set(first.names):
+    schemas = [read_schema(file) for file in files]
+    if not files or not all(set(names) <= set(schema.names) for schema in schemas):
         return []
-    schema = pa.schema([first.field(name) for name in names])
-    wanted = schema.serialize().to_pybytes()
+    plain = [plain_batch(schema.empty_table().select(names)).schema for schema in schemas]
+    kinds = [reduce(wider, kinds) for kinds in zip(*(schema.types for schema in plain), strict=True)]
+    wanted = pa.schema(list(zip(names, kinds, strict=True))).serialize().to_pybytes()
     return [Stretch(path, start, stop, wanted) for path in files for start, stop in _cut(os.path.getsize(path))]
 
 
 def _cut(size: int) -> Iterator[tuple[int, int]]:
-    """Cut a range of bytes evenly.
+    """Cut a range of bytes evenly; the last part has no end, so that no row of a file that grows is passed over.
 
-    >>> list(_cut(300 << 20)) == [(0, 150 << 20), (150 << 20, 300 << 20)]
+    >>> list(_cut(300 << 20)) == [(0, 150 << 20), (150 << 20, sys.maxsize)]
     True
     """
     count = max(1, round(size / LENGTH))
     places = [i * size // count for i in range(count)]
-    return zip(places, [*places[1:], size], strict=True)
+    return zip(places, [*places[1:], sys.maxsize], strict=True)

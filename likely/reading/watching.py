@@ -18,7 +18,7 @@ _ONE = Lock()
 @contextmanager
 def watched(rows: "Rows", doing: str) -> Iterator[None]:
     """Show how far rows have been read."""
-    if sys.stderr is None or not sys.stderr.isatty() or not _ONE.acquire(blocking=False):
+    if not _looked_at() or not _ONE.acquire(blocking=False):
         yield
         return
     done = Event()
@@ -32,6 +32,14 @@ def watched(rows: "Rows", doing: str) -> Iterator[None]:
         _ONE.release()
 
 
+def _looked_at() -> bool:
+    """Say whether a person looks on: errors go to a terminal, not to a file, or whatever was put in its place."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
 def _watch(rows: "Rows", doing: str, done: Event) -> None:
     if done.wait(PATIENCE):
         return
@@ -39,7 +47,15 @@ def _watch(rows: "Rows", doing: str, done: Event) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[read]}")]
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
+    bar = Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with bar:
         task = bar.add_task(doing, total=None, read="")
         while not done.wait(0.1):
             read, total, unit = rows.progress

@@ -43,4 +43,4 @@ def evenly_laid(columns: Sequence[Any]) -> NDArray[Any] | None:
         return None
     distance = distances.pop() if distances else cells[0].nbytes
     matrix: NDArray[Any] = np.asarray(_Matrix(cells, distance))
-    return matrix
+    return matrix if matrix.flags.aligned and distance % matrix.itemsize == 0 else None
