@@ -109,7 +109,8 @@ class SparkFrame(Engine):
         kinds = _kinds(self._empty.schema, answer)
         types = self._frame.sparkSession.createDataFrame(_unknown(kinds)).schema
         for field in types.fields:  # columns that stay are of the types that they have in Spark
-            if field.name in self._frame.columns and kinds.field(field.name) == self._empty.schema.field(field.name):
+            own = self._empty.schema.get_field_index(field.name)
+            if own >= 0 and kinds.field(field.name).type == self._empty.schema.types[own]:
                 field.dataType = self._frame.schema[field.name].dataType
         return self._frame.mapInArrow(_answered(answer, self._empty.schema, kinds), types)
 
