@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 import sys
+import tempfile
 import warnings
 from contextlib import contextmanager
 
@@ -99,7 +100,13 @@ def ray_session():
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as elsewhere:  # workers import from where Ray was started, too
+            os.chdir(elsewhere)
+            try:
+                ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+            finally:
+                os.chdir(here)
         ray.data.DataContext.get_current().enable_progress_bars = False
         yield ray.data
         ray.shutdown()
