@@ -79,6 +79,9 @@ class Deadly:
     task: Task
     folder: Path
 
+    def wants(self, number):
+        return self.task.wants(number)
+
     def __call__(self, number, content):
         try:
             (self.folder / str(number)).touch(exist_ok=False)
@@ -98,6 +101,8 @@ def test_ray_workers_that_die_do_not_change_a_bit(model, ray_data, monkeypatch, 
         passes = 0
 
         def run(self, task, add):
+            if task.only is not None:
+                return super().run(task, add)
             self.passes += 1
             (tmp_path / str(self.passes)).mkdir()
             return super().run(Deadly(task, tmp_path / str(self.passes)) if self.passes < 3 else task, add)
