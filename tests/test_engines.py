@@ -230,3 +230,10 @@ def test_groups_of_no_rows_are_refused():
     for model in (KMeans(2), Mixture(2)):
         with pytest.raises(ValueError, match="expected at least one row, got none"):
             model.fit(Frames([groups(90)[:0]] * 3))
+
+
+def test_one_word_that_stands_for_a_missing_cell():
+    frame = people(90).assign(town=["NA", "Nome", "Ames"] * 30)
+    here, there = (NaiveBayes(missing="NA").fit(rows, "income") for rows in (frame, Frames(split(frame, 3))))
+    np.testing.assert_allclose(there.predict_proba(frame), here.predict_proba(frame), rtol=1e-12)
+    assert there.predict_proba(frame.assign(town="NA")).tolist() != there.predict_proba(frame).tolist()

@@ -1,259 +1,12 @@
-"""Rows in partitions, wherever an engine keeps them: work goes to the rows, and what it makes of them comes back.
+"""Data in partitions of an engine: which engine keeps them, and rows and labels opened wherever they lie."""
 
-An engine runs work on every partition and tells which partition a result is of. All else is here, once: what is sent,
-what is checked of what comes back, and that results are put together in the order of the partitions, each once,
-however often, late or by whomever they were made. No model knows that there are engines.
-"""
+from collections.abc import Collection
+from typing import Any
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial, reduce
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from likely.engines.partitions import Engine, Made, Spread, Task, added, in_order
+from likely.reading import Rows, open_rows
 
-import numpy as np
-
-from likely.reading import Progress, Rows, T, open_rows
-from likely.reading.watching import watched
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-TOGETHER = 16
-"""Results of so many partitions are added where they were made, before they travel on."""
-LOOKED_AT = 4
-"""So many partitions, from the first to the last, are looked at to see what the columns are."""
-
-
-_WHERE, _BRING = "in partitions of an engine", "bring the rows into memory, where weights can be told by their order"
-
-
-class Made(NamedTuple):
-    """What was made of some partitions: how many rows each had, by its number (−1: not counted), and the result."""
-
-    rows: dict[int, int]
-    result: Any
-
-
-@dataclass(frozen=True)
-class Task:
-    """Work for every partition, as it is sent to the workers.
-
-    Parameters
-    ----------
-    work
-        what to do with the rows of a partition
-    columns
-        the columns that each partition must have
-    missing
-        the text that stands for a missing cell
-    version
-        the version of this package that sends the task
-    only
-        the numbers of the partitions that it is for, of which the first rows may do; None for all rows of all
-    """
-
-    work: Callable[[Rows], Any]
-    columns: tuple[str, ...]
-    missing: tuple[str, ...]
-    version: str
-    only: frozenset[int] | None = None
-
-    def wants(self, number: int) -> bool:
-        """Say whether the task is for a partition."""
-        return self.only is None or number in self.only
-
-    def __call__(self, number: int, content: Any) -> Made:
-        """Do the work on the content of a partition: a frame, an Arrow table, a stream, or what makes one."""
-        where = f"partition {number}"
-        if (found := version("likely")) != self.version:
-            raise RuntimeError(
-                f"expected likely {self.version} where {where} lies, as here, got {found}: install the same"
-            )
-        try:
-            rows = open_rows(content() if callable(content) else content, missing=self.missing)
-            lacking = [name for name in self.columns if name not in rows.schema.names]
-            if lacking:
-                raise ValueError(f"expected the same columns as in the other partitions, got none named {lacking[0]!r}")
-            result = self.work(rows)
-        except (ValueError, TypeError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{where}: {error}") from error
-        return Made({number: rows.count() if self.only is None else -1}, result)
-
-
-def by_threads(count: int) -> None:
-    """Let this process work by so many threads: where others work beside it, all cores for each would be too many."""
-    from likely.native import get_threads, set_threads
-
-    if get_threads() != count:
-        set_threads(count)
-
-
-def in_order(parts: Iterable[Made]) -> list[Made]:
-    """Return results in the order of their partitions, or raise if one is there twice."""
-    ordered = sorted(parts, key=lambda part: min(part.rows))
-    numbers = [number for part in ordered for number in part.rows]
-    if len(set(numbers)) < len(numbers):
-        twice = next(number for number in numbers if numbers.count(number) > 1)
-        raise RuntimeError(f"expected each partition once, got partition {twice} twice")
-    return ordered
-
-
-def added(parts: Iterable[Made], add: Callable[[Any, Any], Any]) -> Made:
-    """Add the results of several partitions in their order.
-
-    >>> added([Made({1: 5}, "b"), Made({0: 4}, "a")], lambda one, other: one + other)
-    Made(rows={0: 4, 1: 5}, result='ab')
-    """
-    ordered = in_order(parts)
-    rows = {number: count for part in ordered for number, count in part.rows.items()}
-    return Made(rows, reduce(add, (part.result for part in ordered)))
-
-
-def beside(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
-    """Return rows with answers in columns beside them, or in place of those that they are of."""
-    for name in found.column_names:
-        place = rows.schema.get_field_index(name)
-        rows = rows.append_column(name, found[name]) if place < 0 else rows.set_column(place, name, found[name])
-    return rows
-
-
-class Answering(Protocol):
-    """A question about rows, as it is sent to the workers."""
-
-    def __call__(self, rows: "pa.Table") -> "pa.Table":
-        """Return the answers in columns of their own."""
-
-    def asked(self, rows: Any) -> Any:
-        """Return the answers as the model gives them."""
-
-
-class Engine(ABC):
-    """Where partitions lie, and who works on them."""
-
-    name: str
-    partitions: int
-
-    @property
-    @abstractmethod
-    def schema(self) -> "pa.Schema":
-        """The Arrow types of the columns, as far as they are known."""
-
-    @abstractmethod
-    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
-        """Do a task on all partitions that it wants. With ``add``, those of neighbours may come back as ``added``."""
-
-    @abstractmethod
-    def fetched(self, number: int) -> Any:
-        """Return the content of a partition."""
-
-    def contents(self) -> Iterator[Any]:
-        """Return the content of all partitions in their order, one after another."""
-        return map(self.fetched, range(self.partitions))
-
-    @abstractmethod
-    def lazily(self, answer: "Answering") -> Any:
-        """Return a frame of the engine: its columns, and beside them those of answers, found when they are wanted."""
-
-
-class Spread(Rows):
-    """Rows in the partitions of an engine."""
-
-    def __init__(self, engine: Engine, missing: Collection[str] = ()) -> None:
-        self.engine = engine
-        self._missing = tuple(missing)
-        self._counts: dict[int, int] = {}
-        self._passes = 0
-
-    @property
-    def schema(self) -> "pa.Schema":
-        """The Arrow types of the columns."""
-        return self.engine.schema
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the columns, or None if they have none."""
-        from likely.reading.arrays import is_named
-
-        return tuple(self.schema.names) if is_named(self.schema) else None
-
-    @property
-    def held(self) -> bool:
-        """Say that rows do not lie in the memory of this process."""
-        return False
-
-    @property
-    def progress(self) -> Progress:
-        """How many passes over all rows have been made."""
-        return Progress(self._passes, None, "passes")
-
-    def also_missing(self, words: Collection[str]) -> "Rows":
-        """Return the same rows, in which more words stand for a missing cell."""
-        return Spread(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
-
-    def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Return all rows, brought here one partition at a time."""
-        for content in self.engine.contents():
-            yield from open_rows(content, missing=self._missing).batches()
-
-    def sample(self, rows: int) -> "pa.Table":
-        """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
-        from likely.reading.arrays import stacked
-
-        count = self.engine.partitions
-        few = {round(i * (count - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)}
-        for only in (few, set(range(count)) - few):
-            share = -(-rows // max(1, len(only)))
-            task = replace(self._task(partial(_sample, wanted=share)), only=frozenset(only))
-            parts = [part.result for part in in_order(self.engine.run(task, None)) if part.result.num_rows]
-            if parts:
-                return stacked(parts)
-        return self.schema.empty_table()
-
-    def map(self, work: Callable[[Rows], T]) -> list[T]:
-        """Return what is made of each partition, in their order."""
-        return self._run(work)
-
-    def reduce(self, work: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
-        """Return what is made of all partitions, added up in their order."""
-        parts: list[T] = self._run(work, add)
-        return reduce(add, parts)
-
-    def _task(self, work: Callable[[Rows], Any]) -> Task:
-        return Task(work, tuple(self.schema.names), self._missing, version("likely"))
-
-    def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
-        with watched(self, f"working on {self.engine.partitions} partitions"):
-            found = in_order(self.engine.run(self._task(work), add))
-        self._passes += 1
-        rows = {number: count for part in found for number, count in part.rows.items()}
-        if lost := set(range(self.engine.partitions)) - rows.keys():
-            raise RuntimeError(
-                f"expected a result of each of {self.engine.partitions} partitions, got none of {min(lost)}"
-            )
-        self._check(rows)
-        return [part.result for part in found]
-
-    def _check(self, rows: dict[int, int]) -> None:
-        """Raise if there are other rows than before: in a partition, or in all if an engine has cut them anew."""
-        before, self._counts = self._counts or rows, rows
-        if before.keys() == rows.keys():
-            pairs = {f"partition {number}": (before[number], rows[number]) for number in rows}
-        else:
-            pairs = {"all partitions": (sum(before.values()), sum(rows.values()))}
-        for where, (expected, found) in pairs.items():
-            if expected != found:
-                raise RuntimeError(
-                    f"expected the {expected} rows of {where} again, got {found}: the data change while they are read; "
-                    "keep them first, such as by persist() or materialize()"
-                )
-
-
-def _sample(rows: Rows, wanted: int) -> "pa.Table":
-    found = rows.sample(wanted)
-    return found.take(np.arange(found.num_rows))  # part of a batch would travel with the whole of it
+_WHERE = "in partitions of an engine"
 
 
 def engine_of(data: Any) -> Engine | None:
@@ -279,6 +32,14 @@ def engine_of(data: Any) -> Engine | None:
     return None
 
 
+def rows_of(data: Any, *, missing: str | Collection[str] | None = (), typed: bool = True) -> Rows:
+    """Open a table wherever it lies: in partitions, or as ``open_rows`` does with these options."""
+    engine = engine_of(data)
+    if engine is None:
+        return open_rows(data, missing=missing, typed=typed)  # type: ignore[arg-type]
+    return Spread(engine, (missing,) if isinstance(missing, str) else missing or ())
+
+
 def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
     """Return rows and labels that both lie in blocks as one engine, and the name of its column of labels.
 
@@ -288,7 +49,10 @@ def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]
     if engine is None:
         return data, y
     if sample_weight is not None:
-        raise ValueError(f"expected no sample_weight of rows {_WHERE}, got one: {_BRING}")
+        raise ValueError(
+            f"expected no sample_weight of rows {_WHERE}, got one: bring the rows into memory, where weights can be "
+            "told by their order"
+        )
     if isinstance(y, str):
         return data, y
     if engine.name != "Dask" or y is None:
@@ -302,17 +66,4 @@ def _is_dask_array(data: Any) -> bool:
     return type(data).__module__.startswith("dask.array") and hasattr(data, "numblocks")
 
 
-__all__ = [
-    "TOGETHER",
-    "Answering",
-    "Engine",
-    "Made",
-    "Spread",
-    "Task",
-    "added",
-    "beside",
-    "by_threads",
-    "engine_of",
-    "in_order",
-    "with_labels",
-]
+__all__ = ["Engine", "Made", "Spread", "Task", "added", "engine_of", "in_order", "rows_of", "with_labels"]

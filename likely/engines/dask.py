@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, by_threads
+from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, by_threads
 from likely.reading import Rows, open_rows
 from likely.reading.arrays import LABELS, UNNAMED, from_values, is_named
 from likely.reading.stretches import stretches

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
+from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
 from likely.reading import open_rows
 
 RETRIES = 3

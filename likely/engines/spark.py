@@ -12,7 +12,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
-from likely.engines import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
+from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
 from likely.reading import Rows, open_rows
 from likely.reading.arrays import is_text
 from likely.reading.sources import Passing

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.engines import Spread, engine_of, with_labels
+from likely.engines import rows_of, with_labels
 from likely.estimators.evaluated_rows import StreamedClassifier
 from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.folds import Without
@@ -200,6 +200,5 @@ class GaussianDiscriminant(StreamedClassifier):
 
 def _opened(X: Any, y: str) -> tuple[Rows, Schema]:
     """Return the rows of a table of numbers, and what its columns are, but that of the labels."""
-    engine = engine_of(X)
-    rows = open_rows(X) if engine is None else Spread(engine)
+    rows = rows_of(X)
     return rows, numbers_of(rows, but=y)

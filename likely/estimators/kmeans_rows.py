@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.clustering import cluster_sums, collect, means
-from likely.engines import Spread, engine_of
+from likely.engines import rows_of
 from likely.estimators.labelled import is_typed, sampled
-from likely.reading import Rows, open_rows
+from likely.reading import Rows
 from likely.schema import Column, Schema
 from likely.select import SAMPLE
 from likely.starts import Points, readable
@@ -41,11 +41,8 @@ class Pass(NamedTuple):
 
 def everywhere(data: Any, sample_weight: Any = None) -> Everywhere | None:
     """Return rows that do not lie in memory, and some of them to begin with; None if they do."""
-    engine = engine_of(data)
-    if engine is None and not is_typed(data):
-        return None
-    rows = open_rows(data) if engine is None else Spread(engine)
-    if rows.held:
+    rows = rows_of(data) if is_typed(data) else None
+    if rows is None or rows.held:
         return None
     if sample_weight is not None:
         raise ValueError("expected no sample_weight of rows that do not lie in memory, got one: read them first")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.engines import Spread, engine_of
+from likely.engines import rows_of
 from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
 from likely.estimators.kept import Kept
 from likely.estimators.labelled import is_typed, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
-from likely.reading import Rows, open_rows
+from likely.reading import Rows
 from likely.schema import Column, Schema, check_name
 from likely.statistics import Array
 from likely.table import Block, Table
@@ -27,9 +27,7 @@ class TableQuestions(Kept):
     schema_: Schema
 
     def _opened(self, X: Any, *, known: bool = False) -> Rows:
-        if (engine := engine_of(X)) is not None:
-            return Spread(engine, () if self.missing is None else self.missing)
-        return open_rows(X, missing=self.missing, typed=not known)
+        return rows_of(X, missing=self.missing, typed=not known)
 
     def _inferred(self, rows: Rows, y: Any) -> Schema:
         schema = Schema.infer(rows, overrides=self._overrides())

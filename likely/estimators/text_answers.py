@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from likely.engines import rows_of
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.knowledge import scaling
 from likely.estimators.labelled import together
 from likely.estimators.questions import random_generator
-from likely.estimators.text_rows import LabelledTexts, TextColumn, is_table, opened, text_table
+from likely.estimators.text_rows import LabelledTexts, TextColumn, is_table, text_table
 from likely.estimators.worded import WordExplanation, added_up
 from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
@@ -40,7 +41,7 @@ class TextAnswers(GenerativeClassifier):
 
     def _read_next(self, X: Any) -> Table:
         column = self._column_in(X)
-        return self._read_texts(X) if column is None else column.table(together(opened(X, typed=False)))
+        return self._read_texts(X) if column is None else column.table(together(rows_of(X, typed=False)))
 
     def _read_texts(self, X: Any) -> Table:
         return X if isinstance(X, Table) else text_table(as_read(contents(X)))
@@ -49,7 +50,7 @@ class TextAnswers(GenerativeClassifier):
         if (column := self._column_in(X)) is None:
             yield X
             return
-        yield from column.tables(opened(X, typed=False))
+        yield from column.tables(rows_of(X, typed=False))
 
     def _column_in(self, X: Any) -> TextColumn | None:
         """Return the column of texts if the model was fitted on a table and is asked about one."""

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.engines import Spread, engine_of
+from likely.engines import engine_of, rows_of
 from likely.estimators.labelled import labelled_whole
 from likely.joint import Part
 from likely.learn import collect
-from likely.reading import Rows, open_rows
+from likely.reading import Rows
 from likely.schema import Column, Schema, check_name
 from likely.statistics import Array, Assignment, JointStatistics
 from likely.table import Table
@@ -92,7 +92,7 @@ class LabelledTexts(NamedTuple):
     @classmethod
     def of(cls, data: Any, y: str, name: str | None = None) -> "LabelledTexts":
         """Open a table; ``name``: what the column of texts is called, if that is known."""
-        rows = opened(data)
+        rows = rows_of(data)
         return cls(rows, TextColumn.beside(rows, y) if name is None else TextColumn.named_so(name), y)
 
     def here(self, sample_weight: Any, *, partly: bool) -> tuple[Table, NDArray[Any], Array | None]:
@@ -100,12 +100,6 @@ class LabelledTexts(NamedTuple):
         table, (classes, codes, weights) = labelled_whole(self.column, self.rows, self.y, sample_weight, partly=partly)
         labels = classes if (codes >= 0).all() else np.array([*classes.tolist(), None], dtype=object)
         return table, labels[codes], weights
-
-
-def opened(data: Any, *, typed: bool = True) -> Rows:
-    """Open a table; ``typed``: whether cells of CSV files become numbers, as labels may be."""
-    engine = engine_of(data)
-    return open_rows(data, typed=typed) if engine is None else Spread(engine)
 
 
 @dataclass(frozen=True, eq=False)
