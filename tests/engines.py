@@ -7,6 +7,7 @@ import sys
 import tempfile
 import warnings
 from contextlib import contextmanager
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
@@ -78,6 +79,21 @@ class Frames(Engine):
 
     def lazily(self, answer):
         raise NotImplementedError
+
+
+def check_unchanged(models, spread, frame, kill):
+    """Fit models as long as ``kill``, which is told when to stop, runs beside: not a bit of an answer may differ."""
+    expected = [model.fit(spread, "income").predict_proba(frame) for model in models]
+    stopped = Event()
+    killer = Thread(target=kill, args=(stopped,))
+    killer.start()
+    try:
+        while killer.is_alive():
+            for model, right in zip(models, expected, strict=True):
+                np.testing.assert_array_equal(model.fit(spread, "income").predict_proba(frame), right)
+    finally:
+        stopped.set()
+        killer.join()
 
 
 def neighbours(parts, most=3):

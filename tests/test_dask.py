@@ -4,11 +4,11 @@ import os
 import random
 import signal
 import time
-from threading import Event, Thread
+from functools import partial
 
 import numpy as np
 import pytest
-from engines import MODELS, groups, people, slow, split
+from engines import MODELS, check_unchanged, groups, people, slow, split
 
 from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes
 from likely.estimators import kmeans_rows, mixture, typed
@@ -85,17 +85,7 @@ def test_dask_workers_that_die_do_not_change_a_bit(monkeypatch):
         distributed.Client(cluster) as client,
     ):
         spread = frames.from_pandas(frame, npartitions=40, sort=False)
-        expected = [model.fit(spread, "income").predict_proba(frame) for model in models]
-        stopped = Event()
-        killer = Thread(target=kill, args=(cluster, client, stopped))
-        killer.start()
-        try:
-            while killer.is_alive():
-                for model, right in zip(models, expected, strict=True):
-                    np.testing.assert_array_equal(model.fit(spread, "income").predict_proba(frame), right)
-        finally:
-            stopped.set()
-            killer.join()
+        check_unchanged(models, spread, frame, partial(kill, cluster, client))
     assert len(killed) == 20
 
 

@@ -6,13 +6,12 @@ import random
 import signal
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from engines import MODELS, people, slow, spark_frame, spark_session, split
+from engines import MODELS, check_unchanged, people, slow, spark_frame, spark_session, split
 
 from likely import Classifier, NaiveBayes
 from likely.engines import Spread, engine_of
@@ -170,15 +169,5 @@ def test_spark_executors_that_die_do_not_change_a_bit(monkeypatch):
     }
     with spark_session(monkeypatch, patient, master="local-cluster[2,1,1024]") as session:
         spread = spark_frame(session, frame, 8).cache()
-        expected = [model.fit(spread, "income").predict_proba(frame) for model in models]
-        stopped = Event()
-        killer = Thread(target=kill, args=(stopped,))
-        killer.start()
-        try:
-            while killer.is_alive():
-                for model, right in zip(models, expected, strict=True):
-                    np.testing.assert_array_equal(model.fit(spread, "income").predict_proba(frame), right)
-        finally:
-            stopped.set()
-            killer.join()
+        check_unchanged(models, spread, frame, kill)
     assert len(killed) == 20
