@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likely import native
 from likely.columns import CountedColumn, PlacedColumn, column_values, string_places, text_keys
 from likely.statistics import Array, Assignment
-from likely.table import SparseRows, Table
+from likely.table import Block, SparseRows, Table
 
 Keys = NDArray[np.uint64]
 
@@ -150,17 +151,21 @@ def row_keys(table: Table, assignment: Assignment, seed: Any) -> Keys:
 
 
 def _dense_keys(table: Table, labels: Keys, seed: Any) -> Keys:
-    seeds = _seeds(seed, table.columns.width + 1)
+    width = table.columns.width
+    seeds = _seeds(seed, width + 1)
     names = {j: text_keys(texts.tolist()) for j, texts in table.categories.items()}
-    keys = np.empty(table.rows, dtype=np.uint64)
+    named = sorted({*names, *table.strings})
+    numbers = [j for j in range(width) if j not in named]
+    keys = np.zeros(table.rows, dtype=np.uint64)
+    native.add_row_keys(Block(table, None).dense(), numbers, seeds[numbers], keys)
     for first in range(0, table.rows, _TILE):
         rows = slice(first, first + _TILE)
         tile = table.between(first, first + _TILE)
         cells = (
-            string_places(tile.strings[j]) if j in tile.strings else _cell_keys(column_values(tile, j), names.get(j))
-            for j in range(table.columns.width)
+            string_places(tile.strings[j]) if j in tile.strings else _cell_keys(column_values(tile, j), names[j])
+            for j in named
         )
-        keys[rows] = _keys([*cells, labels[rows]], seeds)
+        keys[rows] = _keys([*cells, labels[rows]], seeds[[*named, width]], keys[rows])
     return keys
 
 
@@ -200,9 +205,11 @@ def _seeds(seed: Any, number: int) -> Keys:
     return _mixed(text_keys([seed]) + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
 
 
-def _keys(columns: Iterable[NDArray[Any]], seeds: Keys) -> Keys:
-    """Return a hash of every row: of 64 bits, so that different rows with the same one need not be thought of."""
-    total: Any = 0
+def _keys(columns: Iterable[NDArray[Any]], seeds: Keys, total: Any = 0) -> Keys:
+    """Return a hash of every row: of 64 bits, so that different rows with the same one need not be thought of.
+
+    ``total``: what other columns add, as the core has it.
+    """
     for column, seed in zip(columns, seeds, strict=True):
         keys = column.astype(np.uint64)
         keys += seed

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likely import Classifier
+from likely import Classifier, distinct
 from likely import select as selecting
-from likely.distinct import DistinctRows, drawn_rows, in_parts
+from likely.columns import text_keys
+from likely.distinct import DistinctRows, drawn_rows, in_parts, row_keys
 from likely.estimators import typed
 from likely.reading import Rows, sources
 from likely.select import select
@@ -179,3 +180,18 @@ def test_a_table_that_fits_is_read_once(monkeypatch, tmp_path):
     monkeypatch.setattr(Rows, "batches", lambda rows: (reads.append(rows), batches(rows))[1])
     Classifier().fit(tmp_path / "people.csv", "income")
     assert len(reads) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_keys_of_the_core_are_those_of_numpy(dtype, order):
+    rng = np.random.default_rng(0)
+    cells = np.abs(rng.normal(size=(5000, 4), scale=3)).astype(dtype)
+    if cells.dtype.kind == "f":
+        cells[rng.random(cells.shape) < 0.1] = NAN
+        cells[:2, 0] = 0.0, -0.0
+    codes = np.arange(len(cells), dtype=np.int32) % 2
+    columns = [*(distinct._cell_keys(column.astype(np.float64), None) for column in cells.T), text_keys("ab")[codes]]
+    expected = distinct._keys(columns, distinct._seeds(3, 5))
+    found = row_keys(Table(np.array(cells, order=order)), Assignment(np.array(["a", "b"]), codes), 3)
+    np.testing.assert_array_equal(found, expected)

@@ -10,6 +10,7 @@ mod expected;
 mod exponents;
 mod hidden_bindings;
 mod holes;
+mod keys;
 mod kmeans;
 mod kmeans_bindings;
 mod labels;
@@ -33,7 +34,8 @@ mod words_bindings;
 
 use belonging::Assignment;
 use numpy::{
-    PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2,
+    PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray1,
+    PyReadwriteArray2,
 };
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::create_exception;
@@ -578,6 +580,22 @@ fn encode_integers<'py>(
     Ok((PyArray1::from_vec(py, classes), PyArray1::from_vec(py, codes)))
 }
 
+/// Adds to the key of every row what its cells say, mixed with the seed of each column.
+#[pyfunction]
+fn add_row_keys<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    seeds: PyReadonlyArray1<'py, u64>,
+    mut out: PyReadwriteArray1<'py, u64>,
+) -> PyResult<()> {
+    let source = make_source(&x, columns, "real")?;
+    let (seeds, out) = (seeds.as_slice()?, out.as_slice_mut()?);
+    check_sizes(&[(seeds.len(), source.width()), (out.len(), source.rows())])?;
+    py.detach(|| keys::add(&source, seeds, out));
+    Ok(())
+}
+
 /// log p(x) of each row of log p(x, y).
 #[pyfunction]
 fn log_density<'py>(py: Python<'py>, joint: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
@@ -683,6 +701,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(score_sparse, m)?)?;
     m.add_function(wrap_pyfunction!(log_shares, m)?)?;
     m.add_function(wrap_pyfunction!(encode_integers, m)?)?;
+    m.add_function(wrap_pyfunction!(add_row_keys, m)?)?;
     m.add_function(wrap_pyfunction!(log_density, m)?)?;
     m.add_function(wrap_pyfunction!(posterior_in_place, m)?)?;
     hidden_bindings::add_to(m)?;

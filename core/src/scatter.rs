@@ -91,7 +91,7 @@ fn weigh<const FUSED: bool>(line: &mut [f64], w: f64, sums: &mut [f64]) {
 
 /// Writes x − o.
 #[inline(always)]
-fn centre<const FUSED: bool>(cells: &[f64], origin: &[f64], line: &mut [f64]) {
+fn centre(cells: &[f64], origin: &[f64], line: &mut [f64]) {
     for ((t, x), o) in line.iter_mut().zip(cells).zip(origin) {
         *t = x - o;
     }
@@ -120,12 +120,20 @@ impl Part {
     }
 
     /// Fills the next line of a bucket with the cells of a row, about the origin, and counts it.
-    fn take_row(&mut self, bucket: &mut Bucket, cells: &[f64], origin: &[f64], w: f64, stride: usize) {
+    #[inline(always)]
+    fn take_row<const FUSED: bool>(
+        &mut self,
+        bucket: &mut Bucket,
+        cells: &[f64],
+        origin: &[f64],
+        w: f64,
+        stride: usize,
+    ) {
         if bucket.weighted && self.quartic.is_empty() {
-            dispatch!(centre_and_weigh(cells, origin, w, bucket.line(stride), &mut self.sum));
+            centre_and_weigh::<FUSED>(cells, origin, w, bucket.line(stride), &mut self.sum);
             self.count(bucket, w, stride);
         } else {
-            dispatch!(centre(cells, origin, bucket.line(stride)));
+            centre(cells, origin, bucket.line(stride));
             self.take(bucket, w, stride);
         }
     }
@@ -217,6 +225,9 @@ struct Piece {
     classes: Range<usize>,
 }
 
+/// Rows that are read together.
+const TILE: usize = 64;
+
 /// Collects one piece, a part for each of its classes. Rows are read in their order and wait in a bucket for others of
 /// their class, so that memory is read straight through and products are taken of many rows at once.
 fn collect_piece<B: Belonging>(
@@ -232,16 +243,13 @@ fn collect_piece<B: Belonging>(
     let mut parts: Vec<Part> = piece.classes.clone().map(|_| Part::new(stride, fourth)).collect();
     let new_bucket = |_| Bucket::new(capacity * stride, belonging.weighted());
     let mut buckets: Vec<Bucket> = piece.classes.clone().map(new_bucket).collect();
-    let mut cells = vec![0.0; width];
-    for row in piece.rows.clone().filter(|&row| belonging.counts(row, &piece.classes)) {
-        if source.load_rows(std::iter::once(row), width, &mut cells)? {
-            return Err(missing_cell(source, row));
+    let mut cells = vec![0.0; TILE * width];
+    let counted: Vec<usize> = piece.rows.clone().filter(|&row| belonging.counts(row, &piece.classes)).collect();
+    for rows in counted.chunks(TILE) {
+        if source.load_rows(rows.iter().copied(), width, &mut cells)? {
+            return Err(missing_cell(source, rows));
         }
-        belonging.each(row, &piece.classes, |class, w| {
-            let index = class - piece.classes.start;
-            let (bucket, part) = (&mut buckets[index], &mut parts[index]);
-            part.take_row(bucket, &cells, &origin[class * width..(class + 1) * width], w, stride);
-        });
+        dispatch!(take_rows::<B>(&cells, rows, belonging, &piece.classes, origin, stride, &mut parts, &mut buckets));
     }
     for (bucket, part) in buckets.iter_mut().zip(&mut parts) {
         part.empty(bucket, stride);
@@ -249,8 +257,32 @@ fn collect_piece<B: Belonging>(
     Ok(parts)
 }
 
-fn missing_cell(source: &Source, row: usize) -> BadCell {
-    let j = (0..source.width()).find(|&j| source.cell(row, j).is_nan()).unwrap_or(0);
+/// Puts rows, whose cells are given, into the buckets of the classes that they belong to.
+#[inline(always)]
+fn take_rows<B: Belonging, const FUSED: bool>(
+    cells: &[f64],
+    rows: &[usize],
+    belonging: &B,
+    classes: &Range<usize>,
+    origin: &[f64],
+    stride: usize,
+    parts: &mut [Part],
+    buckets: &mut [Bucket],
+) {
+    let width = origin.len() / belonging.classes();
+    for (&row, cells) in rows.iter().zip(cells.chunks_exact(width)) {
+        belonging.each(row, classes, |class, w| {
+            let index = class - classes.start;
+            let origin = &origin[class * width..(class + 1) * width];
+            parts[index].take_row::<FUSED>(&mut buckets[index], cells, origin, w, stride);
+        });
+    }
+}
+
+/// The first missing cell of some rows.
+fn missing_cell(source: &Source, rows: &[usize]) -> BadCell {
+    let mut cells = rows.iter().flat_map(|&row| (0..source.width()).map(move |j| (row, j)));
+    let (row, j) = cells.find(|&(row, j)| source.cell(row, j).is_nan()).unwrap_or((rows[0], 0));
     BadCell { row, column: source.column(j), value: f64::NAN }
 }
 

@@ -154,13 +154,17 @@ impl Source<'_> {
         let width = self.width();
         let mut doubt = 0.0;
         typed!(&self.matrix, view => {
-            for (row, out) in rows.clone().zip(out.chunks_mut(stride)) {
-                let line = view.row(row);
-                match (line.as_slice(), &self.columns) {
-                    (Some(line), None) => doubt += dispatch!(copy_line::<_>(line, &mut out[..width])),
-                    (_, None) => doubt += copy(line.iter(), &mut out[..width]),
-                    (_, Some(columns)) => {
-                        doubt += copy(columns.iter().map(|&j| &line[j]), &mut out[..width]);
+            if let Some(columns) = self.columns_at(view, rows.clone()) {
+                doubt = dispatch!(transpose::<_>(|j| columns[j], width, rows.len(), stride, out));
+            } else {
+                for (row, out) in rows.clone().zip(out.chunks_mut(stride)) {
+                    let line = view.row(row);
+                    match (line.as_slice(), &self.columns) {
+                        (Some(line), None) => doubt += dispatch!(copy_line::<_>(line, &mut out[..width])),
+                        (_, None) => doubt += copy(line.iter(), &mut out[..width]),
+                        (_, Some(columns)) => {
+                            doubt += copy(columns.iter().map(|&j| &line[j]), &mut out[..width]);
+                        }
                     }
                 }
             }
@@ -177,6 +181,24 @@ impl Source<'_> {
         Ok(missing)
     }
 
+    /// The cells of each column in some rows where they lie, if the rows are neighbours, and in memory too.
+    fn columns_at<'a, T>(
+        &self,
+        view: &'a ArrayView2<'_, T>,
+        mut rows: impl ExactSizeIterator<Item = usize>,
+    ) -> Option<Vec<&'a [T]>> {
+        if view.strides()[0] != 1 || rows.len() < SIDE || self.width() < 2 {
+            return None;
+        }
+        let (first, count) = (rows.next()?, rows.len() + 1);
+        if !rows.zip(first + 1..).all(|(row, next)| row == next) {
+            return None;
+        }
+        (0..self.width())
+            .map(|j| view.column(self.column(j)).to_slice().map(|cells| &cells[first..first + count]))
+            .collect()
+    }
+
     /// Reads the transpose of some rows into `out`: column after column, each `stride` long. Whether the cells are of
     /// the domain is not looked at; the result is 0 if all are finite and NaN otherwise.
     pub fn load_unchecked(&self, rows: Range<usize>, stride: usize, out: &mut [f64]) -> f64 {
@@ -187,7 +209,8 @@ impl Source<'_> {
             if by_rows && self.columns.is_none() {
                 let part = view.slice(ndarray::s![rows.clone(), ..]);
                 if let Some(cells) = part.as_slice() {
-                    doubt += dispatch!(transpose::<_>(cells, width, stride, out));
+                    let line = |r: usize| &cells[r * width..(r + 1) * width];
+                    doubt += dispatch!(transpose::<_>(line, rows.len(), width, stride, out));
                 } else {
                     for (r, line) in part.rows().into_iter().enumerate() {
                         for (j, x) in line.iter().enumerate() {
@@ -280,43 +303,48 @@ impl Source<'_> {
     }
 }
 
-/// Writes rows of `width` cells as columns, each `stride` long; the result is 0 if all are finite and NaN otherwise.
-/// Some rows and columns go together, so that they are turned in registers.
+/// Lines that are turned together, in registers.
+const SIDE: usize = 4;
+
+/// Writes so many lines of `length` cells each as columns: the cells that stand at one place of all lines together, and
+/// those of the next place `stride` further on. The result is 0 if all are finite and NaN otherwise.
 #[inline(always)]
-fn transpose<T: Cell, const FUSED: bool>(cells: &[T], width: usize, stride: usize, out: &mut [f64]) -> f64 {
-    const SIDE: usize = 4;
+fn transpose<'a, T: Cell, const FUSED: bool>(
+    line: impl Fn(usize) -> &'a [T],
+    lines: usize,
+    length: usize,
+    stride: usize,
+    out: &mut [f64],
+) -> f64 {
     let mut doubts = [0.0; SIDE];
-    let groups = cells.chunks_exact((SIDE * width).max(1));
-    let rest = groups.remainder();
-    let done = (cells.len() - rest.len()) / width.max(1);
-    for (g, group) in groups.enumerate() {
-        let lines: [&[T]; SIDE] = std::array::from_fn(|r| &group[r * width..(r + 1) * width]);
+    let (together, whole) = (lines / SIDE * SIDE, length / SIDE * SIDE);
+    for first in (0..together).step_by(SIDE) {
+        let lines: [&[T]; SIDE] = std::array::from_fn(|i| &line(first + i)[..length]);
         let runs = lines.map(|line| line.as_chunks::<SIDE>().0);
-        let whole = runs[0].len() * SIDE;
-        for (b, columns) in out.chunks_exact_mut(SIDE * stride).take(runs[0].len()).enumerate() {
+        for (b, columns) in out.chunks_mut(SIDE * stride).take(whole / SIDE).enumerate() {
             let block: [[f64; SIDE]; SIDE] = runs.map(|run| run[b].map(T::number));
             for line in block {
                 for (doubt, x) in doubts.iter_mut().zip(line) {
                     *doubt += x * 0.0;
                 }
             }
-            for (i, column) in columns.chunks_exact_mut(stride).enumerate() {
-                column[g * SIDE..(g + 1) * SIDE].copy_from_slice(&block.map(|line| line[i]));
+            for (i, column) in columns.chunks_mut(stride).enumerate() {
+                column[first..first + SIDE].copy_from_slice(&block.map(|line| line[i]));
             }
         }
-        for j in whole..width {
-            let run = lines.map(|line| line[j].number());
+        for place in whole..length {
+            let run = lines.map(|line| line[place].number());
             for (doubt, x) in doubts.iter_mut().zip(run) {
                 *doubt += x * 0.0;
             }
-            out[j * stride + g * SIDE..][..SIDE].copy_from_slice(&run);
+            out[place * stride + first..][..SIDE].copy_from_slice(&run);
         }
     }
-    for (r, line) in rest.chunks_exact(width.max(1)).enumerate() {
-        for (j, x) in line.iter().enumerate() {
+    for i in together..lines {
+        for (place, x) in line(i)[..length].iter().enumerate() {
             let x = x.number();
             doubts[0] += x * 0.0;
-            out[j * stride + done + r] = x;
+            out[place * stride + i] = x;
         }
     }
     doubts.iter().sum()
