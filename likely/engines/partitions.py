@@ -182,6 +182,11 @@ class Spread(Rows):
         return False
 
     @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return self.engine.partitions
+
+    @property
     def progress(self) -> Progress:
         """How many passes over all rows have been made."""
         return Progress(self._passes, None, "passes")

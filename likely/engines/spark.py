@@ -24,6 +24,9 @@ _SENT_IN_SPARK = "number long, content binary"
 MANY = 64
 """Results of more partitions are added by executors, which takes a stage of its own."""
 
+TASKS, STRETCHES = 4, 8
+"""An executor gets so many tasks for each core, unless they would be of more stretches: to begin one takes 80 ms."""
+
 Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What an executor does with the batches of a partition."""
 
@@ -84,8 +87,9 @@ class SparkFrame(Engine):
         if not self._stretches:
             return self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
         parts = [(number, part) for number, part in enumerate(self._stretches) if task.wants(number)]
-        places = self._frame.sparkSession.range(0, len(parts), 1, max(1, len(parts)))
-        return places.mapInArrow(_read(task, parts), _SENT_IN_SPARK)
+        session = self._frame.sparkSession
+        tasks = _tasks(len(parts), session.sparkContext.defaultParallelism)
+        return session.range(0, len(parts), 1, tasks).mapInArrow(_read(task, parts), _SENT_IN_SPARK)
 
     def contents(self) -> Iterator[Any]:
         """Return all rows in one pass, some thousand at a time."""
@@ -143,6 +147,15 @@ def parquet_files(frame: Any) -> list[str]:
         return []
     paths = [url2pathname(urlsplit(file).path) for file in files if file.startswith("file:")]
     return paths if len(paths) == len(files) and all(map(os.path.isfile, paths)) else []
+
+
+def _tasks(parts: int, cores: int) -> int:
+    """Return among how many tasks stretches are shared.
+
+    >>> _tasks(24, 2), _tasks(3, 2), _tasks(800, 2)
+    (8, 3, 100)
+    """
+    return max(1, min(parts, TASKS * cores), -(-parts // STRETCHES))
 
 
 def _kinds_of(schema: pa.Schema) -> list[pa.DataType]:

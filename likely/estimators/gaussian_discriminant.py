@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from likely.engines import rows_of, with_labels
+from likely.estimators.drawing import sampled
 from likely.estimators.evaluated_rows import StreamedClassifier
 from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.folds import Without
@@ -14,7 +15,6 @@ from likely.estimators.labelled import (
     collected,
     is_typed,
     labelled_whole,
-    sampled,
     tell_of_unlabelled,
     together,
 )

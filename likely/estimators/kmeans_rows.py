@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from likely.clustering import cluster_sums, collect, means
 from likely.engines import rows_of
-from likely.estimators.labelled import is_typed, sampled
+from likely.estimators.drawing import sampled
+from likely.estimators.labelled import is_typed
 from likely.reading import Rows
 from likely.schema import Column, Schema
 from likely.select import SAMPLE

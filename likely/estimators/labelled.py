@@ -10,9 +10,8 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.distinct import drawn_rows
 from likely.engines import Spread, engine_of
-from likely.estimators.folds import Without, put_together
+from likely.estimators.folds import Without
 from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
@@ -60,7 +59,11 @@ class Labelled(NamedTuple):
     def known(self) -> "Labelled":
         """Return the rows that have a label."""
         known = self.assignment.codes >= 0
-        return self if known.all() else Labelled(self.table.taken(known), self.assignment.taken(known))
+        return self if known.all() else self.taken(known)
+
+    def taken(self, rows: NDArray[np.bool_]) -> "Labelled":
+        """Return some of the rows."""
+        return Labelled(self.table.taken(rows), self.assignment.taken(rows))
 
 
 def together(rows: Rows) -> Any:
@@ -203,68 +206,10 @@ def tell_of_unlabelled(count: int, y: Any = None, why: str = "") -> None:
 def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, partly: bool = False) -> Labelled:
     """Return all rows at once, or without ``partly`` all that have a label."""
     read = every_row if partly else labelled
-    return _stacked(list(read(schema, rows, y, sample_weight)))
+    return stacked(list(read(schema, rows, y, sample_weight)))
 
 
-class Sampled(NamedTuple):
-    """Rows to choose by, whether they are all that have a label, and how many rows have one, and have none."""
-
-    rows: Labelled
-    whole: bool
-    labelled: int
-    unlabelled: int
-
-
-def sampled(
-    schema: Schema,
-    rows: Rows,
-    y: Any,
-    sample_weight: Any,
-    most: int,
-    seed: Any,
-    *,
-    partly: bool = False,
-    alike: bool = False,
-) -> Sampled:
-    """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them."""
-    read = partial(every_row, schema, y=y, sample_weight=sample_weight, partly=partly, alike=alike)
-    parts = rows.map(partial(_drawn, read=read, schema=schema, most=most, seed=seed))
-    if alike and not any(part.rows.table.rows for part in parts):
-        raise ValueError("expected at least one row, got none")
-    found = _stacked([part.rows for part in parts if part.rows.table.rows] or [parts[0].rows])
-    whole = all(part.whole for part in parts) and found.table.rows <= most
-    with_label, without = sum(part.labelled for part in parts), sum(part.unlabelled for part in parts)
-    in_shares = isinstance(sample_weight, Without) and found.assignment.weights is not None
-    if in_shares or not whole:
-        found = Labelled(*drawn_rows(*found, most, seed))
-    if in_shares:
-        found = Labelled(found.table, put_together(found.assignment))
-    return Sampled(found, whole, with_label, without)
-
-
-def _drawn(rows: Rows, read: Callable[..., Iterator[Labelled]], schema: Schema, most: int, seed: Any) -> Sampled:
-    """Return all rows that have a label, if they are at most so many, or twice so many; otherwise some of them."""
-    held: list[Labelled] = []
-    count = with_label = total = 0
-    whole = True
-    for part in read(rows=rows):
-        total += part.table.rows
-        part = part.known()
-        if not part.table.rows and held:
-            continue
-        held.append(part)
-        with_label += part.table.rows
-        count += part.table.rows
-        if count > 2 * most:
-            held = [Labelled(*drawn_rows(*_stacked(held), most, seed))]
-            count, whole = held[0].table.rows, False
-    if not held:
-        nothing = Assignment(np.empty(0, dtype="<U1"), np.empty(0, dtype=np.int32))
-        held = [Labelled(schema.table(rows.schema.empty_table()), nothing)]
-    return Sampled(held[0] if with_label == 0 else _stacked(held), whole, with_label, total - with_label)
-
-
-def _stacked(parts: list[Labelled]) -> Labelled:
+def stacked(parts: list[Labelled]) -> Labelled:
     """Return rows as one table, in which every category and every class has one number."""
     if not any(len(part.assignment.classes) for part in parts if part.table.rows):
         raise ValueError("expected rows with a label, got none")

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from likely.estimators.by_column import ByColumn
 from likely.estimators.criteria import Criteria
+from likely.estimators.drawing import sampled
 from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import is_matrix, is_typed, sampled, together
+from likely.estimators.labelled import is_matrix, is_typed, together
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from likely.engines import with_labels
+from likely.estimators.drawing import sampled
 from likely.estimators.evaluated_rows import StreamedClassifier
 from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
@@ -16,7 +17,6 @@ from likely.estimators.labelled import (
     is_typed,
     labelled,
     labelled_whole,
-    sampled,
     tell_of_unlabelled,
 )
 from likely.estimators.partly import check_unlabelled

@@ -61,6 +61,11 @@ class Rows:
         return self._source.held
 
     @property
+    def partitions(self) -> int:
+        """How many results ``map`` returns."""
+        return 1
+
+    @property
     def progress(self) -> Progress:
         """How far the last of the ``batches`` has been read."""
         return Progress(self._source.done, self._source.total, self._source.unit)
