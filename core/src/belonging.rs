@@ -41,8 +41,6 @@ impl Assignment<'_> {
 /// How much of each row belongs to which class.
 pub trait Belonging: Sync {
     fn classes(&self) -> usize;
-    /// Whether rows count differently.
-    fn weighted(&self) -> bool;
     /// Calls `f` with each of some classes that a row belongs to, and how much it counts there.
     fn each(&self, row: usize, classes: &Range<usize>, f: impl FnMut(usize, f64));
     /// Whether a row belongs to one of some classes.
@@ -52,10 +50,6 @@ pub trait Belonging: Sync {
 impl Belonging for Assignment<'_> {
     fn classes(&self) -> usize {
         self.classes
-    }
-
-    fn weighted(&self) -> bool {
-        self.weights.is_some()
     }
 
     #[inline(always)]
@@ -107,10 +101,6 @@ impl Shared<'_> {
 impl Belonging for Shared<'_> {
     fn classes(&self) -> usize {
         self.classes
-    }
-
-    fn weighted(&self) -> bool {
-        true
     }
 
     #[inline(always)]

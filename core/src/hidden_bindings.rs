@@ -3,7 +3,7 @@
 use crate::belonging::Shared;
 use crate::source::Source;
 use crate::{
-    Array, Arrays, bad_cell, check_sizes, expected, make_source, posterior, scatter, scores, shaped, soft, tied,
+    Array, Arrays, bad_cell, check_sizes, expected, make_source, posterior, scores, shaped, shared_scatter, soft, tied,
 };
 use numpy::{
     PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods,
@@ -49,7 +49,7 @@ fn collect_shared_scatter<'py>(
     let s = py
         .detach(|| {
             let together = if is_tied { tied::collect(&source, &belonging, origin)? } else { None };
-            together.map_or_else(|| scatter::collect_about(&source, &belonging, origin.to_vec(), false), Ok)
+            together.map_or_else(|| shared_scatter::collect(&source, &belonging, origin.to_vec()), Ok)
         })
         .map_err(bad_cell)?;
     Ok(vec![shaped(py, s.weight, &[k])?, shaped(py, s.sum, &[k, d])?, shaped(py, s.product, &[k, d, d])?])

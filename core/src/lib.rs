@@ -19,6 +19,7 @@ mod memory;
 mod moments;
 mod posterior;
 mod scatter;
+mod shared_scatter;
 mod signals;
 mod simd;
 mod soft;

@@ -220,9 +220,67 @@ impl Bucket {
 }
 
 /// The rows and classes that one thread collects.
-struct Piece {
+pub struct Piece {
     rows: Range<usize>,
+    pub classes: Range<usize>,
+}
+
+impl Piece {
+    /// Its rows that belong to one of its classes.
+    pub fn counted(&self, belonging: &impl Belonging) -> Vec<usize> {
+        self.rows.clone().filter(|&row| belonging.counts(row, &self.classes)).collect()
+    }
+}
+
+/// The sums of the classes of a piece, and the rows of each that wait.
+pub struct Sums<'a> {
     classes: Range<usize>,
+    /// all classes × columns
+    origin: &'a [f64],
+    stride: usize,
+    pub parts: Vec<Part>,
+    buckets: Vec<Bucket>,
+}
+
+impl<'a> Sums<'a> {
+    pub fn new(piece: &Piece, origin: &'a [f64], width: usize, weighted: bool, fourth: bool) -> Self {
+        let (classes, stride) = (piece.classes.clone(), padded(width));
+        let capacity = (BUCKETS / (stride * classes.len()).max(1)).clamp(8, 64);
+        let parts = classes.clone().map(|_| Part::new(stride, fourth)).collect();
+        let buckets = classes.clone().map(|_| Bucket::new(capacity * stride, weighted)).collect();
+        Self { classes, origin, stride, parts, buckets }
+    }
+
+    /// Puts rows, whose cells are given, into the buckets of those of some classes that they belong to.
+    pub fn take_rows<B: Belonging>(&mut self, cells: &[f64], rows: &[usize], belonging: &B, classes: &Range<usize>) {
+        dispatch!(take_rows::<B>(self, cells, rows, belonging, classes));
+    }
+
+    /// The sums of each class, with all rows that waited.
+    pub fn finished(mut self) -> Vec<Part> {
+        for (bucket, part) in self.buckets.iter_mut().zip(&mut self.parts) {
+            part.empty(bucket, self.stride);
+        }
+        self.parts
+    }
+}
+
+#[inline(always)]
+fn take_rows<B: Belonging, const FUSED: bool>(
+    sums: &mut Sums,
+    cells: &[f64],
+    rows: &[usize],
+    belonging: &B,
+    classes: &Range<usize>,
+) {
+    let width = sums.origin.len() / belonging.classes();
+    for (&row, cells) in rows.iter().zip(cells.chunks_exact(width)) {
+        belonging.each(row, classes, |class, w| {
+            let index = class - sums.classes.start;
+            let origin = &sums.origin[class * width..(class + 1) * width];
+            sums.parts[index].take_row::<FUSED>(&mut sums.buckets[index], cells, origin, w, sums.stride);
+        });
+    }
 }
 
 /// Rows that are read together.
@@ -230,57 +288,27 @@ const TILE: usize = 64;
 
 /// Collects one piece, a part for each of its classes. Rows are read in their order and wait in a bucket for others of
 /// their class, so that memory is read straight through and products are taken of many rows at once.
-fn collect_piece<B: Belonging>(
+fn collect_piece(
     source: &Source,
     piece: &Piece,
-    belonging: &B,
+    assignment: &Assignment,
     origin: &[f64],
     fourth: bool,
 ) -> Result<Vec<Part>, BadCell> {
     let width = source.width();
-    let stride = padded(width);
-    let capacity = (BUCKETS / (stride * piece.classes.len()).max(1)).clamp(8, 64);
-    let mut parts: Vec<Part> = piece.classes.clone().map(|_| Part::new(stride, fourth)).collect();
-    let new_bucket = |_| Bucket::new(capacity * stride, belonging.weighted());
-    let mut buckets: Vec<Bucket> = piece.classes.clone().map(new_bucket).collect();
+    let mut sums = Sums::new(piece, origin, width, assignment.weights.is_some(), fourth);
     let mut cells = vec![0.0; TILE * width];
-    let counted: Vec<usize> = piece.rows.clone().filter(|&row| belonging.counts(row, &piece.classes)).collect();
-    for rows in counted.chunks(TILE) {
+    for rows in piece.counted(assignment).chunks(TILE) {
         if source.load_rows(rows.iter().copied(), width, &mut cells)? {
             return Err(missing_cell(source, rows));
         }
-        dispatch!(take_rows::<B>(&cells, rows, belonging, &piece.classes, origin, stride, &mut parts, &mut buckets));
+        sums.take_rows(&cells, rows, assignment, &piece.classes);
     }
-    for (bucket, part) in buckets.iter_mut().zip(&mut parts) {
-        part.empty(bucket, stride);
-    }
-    Ok(parts)
-}
-
-/// Puts rows, whose cells are given, into the buckets of the classes that they belong to.
-#[inline(always)]
-fn take_rows<B: Belonging, const FUSED: bool>(
-    cells: &[f64],
-    rows: &[usize],
-    belonging: &B,
-    classes: &Range<usize>,
-    origin: &[f64],
-    stride: usize,
-    parts: &mut [Part],
-    buckets: &mut [Bucket],
-) {
-    let width = origin.len() / belonging.classes();
-    for (&row, cells) in rows.iter().zip(cells.chunks_exact(width)) {
-        belonging.each(row, classes, |class, w| {
-            let index = class - classes.start;
-            let origin = &origin[class * width..(class + 1) * width];
-            parts[index].take_row::<FUSED>(&mut buckets[index], cells, origin, w, stride);
-        });
-    }
+    Ok(sums.finished())
 }
 
 /// The first missing cell of some rows.
-fn missing_cell(source: &Source, rows: &[usize]) -> BadCell {
+pub fn missing_cell(source: &Source, rows: &[usize]) -> BadCell {
     let mut cells = rows.iter().flat_map(|&row| (0..source.width()).map(move |j| (row, j)));
     let (row, j) = cells.find(|&(row, j)| source.cell(row, j).is_nan()).unwrap_or((rows[0], 0));
     BadCell { row, column: source.column(j), value: f64::NAN }
@@ -324,19 +352,30 @@ pub fn collect(source: &Source, assignment: &Assignment, fourth: bool) -> Result
 }
 
 /// About origins that are given, classes × columns.
-pub fn collect_about<B: Belonging>(
+pub fn collect_about(
     source: &Source,
-    belonging: &B,
+    assignment: &Assignment,
     origin: Vec<f64>,
     fourth: bool,
 ) -> Result<Scatter, BadCell> {
-    let (rows, width, k) = (source.rows(), source.width(), belonging.classes());
+    collect_pieces(source, assignment.classes, origin, fourth, |piece, origin| {
+        collect_piece(source, piece, assignment, origin, fourth)
+    })
+}
+
+/// The sums of pieces of the rows, and of the classes if they are many, in the order of the pieces.
+pub fn collect_pieces(
+    source: &Source,
+    k: usize,
+    origin: Vec<f64>,
+    fourth: bool,
+    collect_piece: impl Fn(&Piece, &[f64]) -> Result<Vec<Part>, BadCell> + Sync + Send,
+) -> Result<Scatter, BadCell> {
+    let (rows, width) = (source.rows(), source.width());
     let stride = padded(width);
     let numbers = stride * stride * if fourth { 3 } else { 1 };
     let pieces = if k * width == 0 { vec![] } else { pieces(rows, k, numbers) };
-    let parts = threads::map(pieces.len(), rows * stride * stride, |i| {
-        collect_piece(source, &pieces[i], belonging, &origin, fourth)
-    });
+    let parts = threads::map(pieces.len(), rows * stride * stride, |i| collect_piece(&pieces[i], &origin));
     let mut totals: Vec<Option<Part>> = (0..k).map(|_| None).collect();
     for (parts, piece) in parts.into_iter().zip(&pieces) {
         for (part, class) in parts?.into_iter().zip(piece.classes.clone()) {

@@ -1,7 +1,7 @@
 //! One compiled copy of a kernel for any machine, one for machines with AVX2 and FMA, chosen when it runs.
 //!
 //! Kernels are plain loops over slices that the compiler turns into vector instructions. `dispatch!` compiles
-//! them twice. (Kernels for AVX-512 would be a third line here.)
+//! them twice. Those that multiply most of the time have a third copy for AVX-512, in other shapes: `dispatch_wide!`.
 
 /// `a * b + c`, rounded once where the machine does that in one instruction.
 #[inline(always)]
@@ -21,6 +21,23 @@ pub unsafe fn with_avx2<R>(f: impl FnOnce() -> R) -> R {
 #[inline]
 pub fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// # Safety
+/// The machine must have AVX-512 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
+pub unsafe fn with_avx512<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && has_avx2()
 }
 
 /// Asks for a place in memory that will be read soon.
@@ -68,3 +85,23 @@ macro_rules! dispatch {
     }};
 }
 pub(crate) use dispatch;
+
+/// Calls the first kernel on machines with AVX-512, and else the second as `dispatch!` does.
+macro_rules! dispatch_wide {
+    ($wide:ident $(::<$($generic:tt),*>)? ($($argument:expr),* $(,)?), $($other:tt)*) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            if $crate::simd::has_avx512() {
+                // Safe: the line above asked the machine.
+                unsafe { $crate::simd::with_avx512(|| $wide::<$($($generic,)*)? true>($($argument),*)) }
+            } else {
+                $crate::simd::dispatch!($($other)*)
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            $crate::simd::dispatch!($($other)*)
+        }
+    }};
+}
+pub(crate) use dispatch_wide;

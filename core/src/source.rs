@@ -222,8 +222,12 @@ impl Source<'_> {
                 }
             } else {
                 for (j, out) in out.chunks_mut(stride).take(width).enumerate() {
-                    let line = view.column(self.column(j));
-                    doubt += copy(line.slice(ndarray::s![rows.clone()]).iter(), &mut out[..rows.len()]);
+                    let column = view.column(self.column(j));
+                    let (part, out) = (column.slice(ndarray::s![rows.clone()]), &mut out[..rows.len()]);
+                    doubt += match part.as_slice() {
+                        Some(cells) => dispatch!(copy_line::<_>(cells, out)),
+                        None => copy(part.iter(), out),
+                    };
                 }
             }
         });
@@ -244,6 +248,20 @@ impl Source<'_> {
                 missing |= self.finish(x, row, j)?;
             }
         }
+        Ok(missing)
+    }
+
+    /// The same for rows by their numbers, which need not be neighbours.
+    pub fn load_columns_of(&self, rows: &[usize], stride: usize, out: &mut [f64]) -> Result<bool, BadCell> {
+        let (first, last) = (rows[0], rows[rows.len() - 1]);
+        if last - first + 1 == rows.len() {
+            return self.load_columns(first..last + 1, stride, out);
+        }
+        let width = self.width();
+        let mut cells = vec![0.0; rows.len() * width];
+        let missing = self.load_rows(rows.iter().copied(), width, &mut cells)?;
+        let line = |r: usize| &cells[r * width..(r + 1) * width];
+        dispatch!(transpose::<_>(line, rows.len(), width, stride, out));
         Ok(missing)
     }
 
@@ -350,9 +368,19 @@ fn transpose<'a, T: Cell, const FUSED: bool>(
     doubts.iter().sum()
 }
 
+/// Copies numbers that lie together, several at a time; the result is 0 if all are finite and NaN otherwise.
 #[inline(always)]
 fn copy_line<T: Cell, const FUSED: bool>(from: &[T], to: &mut [f64]) -> f64 {
-    copy(from.iter(), to)
+    const TOGETHER: usize = 8;
+    let mut doubts = [0.0; TOGETHER];
+    let ((runs, rest), (places, last)) = (from.as_chunks::<TOGETHER>(), to.as_chunks_mut::<TOGETHER>());
+    for (to, run) in places.iter_mut().zip(runs) {
+        *to = run.map(T::number);
+        for (doubt, x) in doubts.iter_mut().zip(to) {
+            *doubt += *x * 0.0;
+        }
+    }
+    doubts.iter().sum::<f64>() + copy(rest.iter(), last)
 }
 
 /// Copies numbers; the result is 0 if all are finite and NaN otherwise.

@@ -85,7 +85,7 @@ mod tests {
         let weights: Vec<f64> = (0..n).map(|i| (i % 4) as f64).collect();
         let belonging = Shared { classes: k, shares: &shares, weights: Some(&weights) };
         let origin: Vec<f64> = (0..k * d).map(|i| i as f64).collect();
-        let each = scatter::collect_about(&source(&x), &belonging, origin.clone(), false).unwrap();
+        let each = crate::shared_scatter::collect(&source(&x), &belonging, origin.clone()).unwrap();
         (collect(&source(&x), &belonging, &origin).unwrap(), each)
     }
 

@@ -3,14 +3,14 @@
 use crate::expected::LARGEST_GROUP;
 use crate::holes::{Conditional, Padded, Pattern, fill, patterns, whiten};
 use crate::linear::{GROUP, HIGH, Linear, centre, multiply};
-use crate::simd::{dispatch, fma};
+use crate::simd::{dispatch, dispatch_wide, fma};
 use crate::source::{BadCell, Source};
 use crate::threads;
 use std::sync::{Mutex, PoisonError};
 
 /// Rows a thread loads at a time (with a whitener they should stay in its first cache), and takes at a time.
-const TILE: usize = 4 * GROUP;
-const PIECE: usize = 12 * TILE;
+const TILE: usize = 8 * GROUP;
+const PIECE: usize = 6 * TILE;
 
 /// One covariance for every class, or one for all.
 pub struct Full<'a> {
@@ -228,9 +228,15 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                 }
                 match &kernel {
                     Kernel::Shared(shared, packed) => {
-                        dispatch!(score_shared_tile(&tile, full, shared, packed, &mut t, out));
+                        dispatch_wide!(
+                            score_shared_tile(&tile, full, shared, packed, &mut t, out),
+                            score_shared_tile(&tile, full, shared, packed, &mut t, out)
+                        );
                     }
-                    Kernel::Each(packed) => dispatch!(score_tile(&tile, full, packed, &mut t, out)),
+                    Kernel::Each(packed) => dispatch_wide!(
+                        score_tile(&tile, full, packed, &mut t, out),
+                        score_tile(&tile, full, packed, &mut t, out)
+                    ),
                 }
                 for (r, before) in kept.iter().zip(before.chunks_exact(k)) {
                     out[r * k..(r + 1) * k].copy_from_slice(before);

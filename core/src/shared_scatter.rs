@@ -1,0 +1,153 @@
+//! Sums of products of all pairs of columns, of rows of which every class has a share.
+//!
+//! Rows lie column by column, so that one instruction takes several of them: cells are read once for all classes. A class
+//! that few of the rows belong to gets these one by one, as if it were theirs alone.
+
+use crate::belonging::Shared;
+use crate::scatter::{self, Part, Piece, Scatter, Sums, missing_cell, padded};
+use crate::simd::{dispatch_wide, fma};
+use crate::source::{BadCell, Source};
+
+/// Columns that are multiplied with 2 or 4 others: their products stay in registers while the rows pass by.
+const SIDE: usize = 4;
+/// Rows that are read together. Not a power of two: columns so far apart would get in each other's way in a cache.
+const TILE: usize = 120;
+/// A class that fewer than one in so many rows belong to gets them one by one.
+const FEW: usize = 4;
+
+/// Adds Σ_r u_ri u_rj, of columns one after another, to `out` (stride × stride), in the blocks on and above the diagonal.
+#[inline(always)]
+fn add_products<const LANES: usize, const WIDE: usize, const FUSED: bool>(u: &[f64], stride: usize, out: &mut [f64]) {
+    let length = u.len() / stride; // a number that the compiler does not know: it would unroll the loop over the rows
+    let column = |j: usize| u[j * length..(j + 1) * length].as_chunks::<LANES>().0;
+    for j in (0..stride).step_by(WIDE) {
+        let b: [&[[f64; LANES]]; WIDE] = std::array::from_fn(|w| column(j + w));
+        for i in (0..j + WIDE).step_by(SIDE) {
+            let a: [&[[f64; LANES]]; SIDE] = std::array::from_fn(|h| column(i + h));
+            let mut block = [[[0.0; LANES]; WIDE]; SIDE];
+            for r in 0..length / LANES {
+                let b: [[f64; LANES]; WIDE] = b.map(|b| b[r]);
+                for (block, a) in block.iter_mut().zip(a) {
+                    let a = a[r];
+                    for (sums, b) in block.iter_mut().zip(b) {
+                        for l in 0..LANES {
+                            sums[l] = fma::<FUSED>(a[l], b[l], sums[l]);
+                        }
+                    }
+                }
+            }
+            for (out, block) in out[i * stride..].chunks_exact_mut(stride).zip(block) {
+                for (out, sums) in out[j..j + WIDE].iter_mut().zip(block) {
+                    *out += sums.iter().sum::<f64>();
+                }
+            }
+        }
+    }
+}
+
+/// Writes (x − o) √w in columns, and adds up w (x − o).
+#[inline(always)]
+fn centre_and_weigh<const FUSED: bool>(x: &[f64], origin: &[f64], w: &[f64; TILE], u: &mut [f64], sums: &mut [f64]) {
+    const LANES: usize = 8;
+    let roots: [f64; TILE] = std::array::from_fn(|r| w[r].sqrt());
+    for (((x, o), u), sum) in x.chunks_exact(TILE).zip(origin).zip(u.chunks_exact_mut(TILE)).zip(sums) {
+        for ((u, x), root) in u.iter_mut().zip(x).zip(&roots) {
+            *u = (x - o) * root;
+        }
+        let mut parts = [[0.0; LANES]; 3];
+        for (u, roots) in u.as_chunks::<LANES>().0.chunks_exact(3).zip(roots.as_chunks::<LANES>().0.chunks_exact(3)) {
+            for (part, (u, root)) in parts.iter_mut().zip(u.iter().zip(roots)) {
+                for l in 0..LANES {
+                    part[l] = fma::<FUSED>(u[l], root[l], part[l]);
+                }
+            }
+        }
+        *sum += parts.as_flattened().iter().sum::<f64>();
+    }
+}
+
+/// Collects one piece, a part for each of its classes.
+fn collect_piece(source: &Source, piece: &Piece, shared: &Shared, origin: &[f64]) -> Result<Vec<Part>, BadCell> {
+    let width = source.width();
+    let stride = padded(width);
+    let mut sums = Sums::new(piece, origin, width, true, false);
+    // What no row and no column fills stays 0.
+    let (mut columns, mut weighed) = (vec![0.0; stride * TILE], vec![0.0; stride * TILE]);
+    let mut lines = vec![0.0; width * TILE];
+    for rows in piece.counted(shared).chunks(TILE) {
+        if source.load_columns_of(rows, TILE, &mut columns)? {
+            return Err(missing_cell(source, rows));
+        }
+        let mut are_lines_there = false;
+        for (index, class) in piece.classes.clone().enumerate() {
+            let (w, count) = weights(rows, shared, class);
+            if count * FEW >= rows.len() {
+                let (part, x, u) = (&mut sums.parts[index], &columns, &mut weighed);
+                let (origin, sum) = (&origin[class * width..(class + 1) * width], &mut part.sum);
+                dispatch_wide!(centre_and_weigh(x, origin, &w, u, sum), centre_and_weigh(x, origin, &w, u, sum));
+                let (u, product) = (&weighed, &mut part.product);
+                dispatch_wide!(add_products::<8, 4>(u, stride, product), add_products::<4, 2>(u, stride, product));
+                part.weight += w.iter().sum::<f64>();
+            } else if count > 0 {
+                if !are_lines_there {
+                    source.load_rows(rows.iter().copied(), width, &mut lines)?;
+                    are_lines_there = true;
+                }
+                sums.take_rows(&lines, rows, shared, &(class..class + 1));
+            }
+        }
+    }
+    Ok(sums.finished())
+}
+
+/// How much each of some rows counts in a class, and how many of them do.
+fn weights(rows: &[usize], shared: &Shared, class: usize) -> ([f64; TILE], usize) {
+    let mut weights = [0.0; TILE];
+    let mut count = 0;
+    for (w, &row) in weights.iter_mut().zip(rows) {
+        *w = Shared::weighed(shared.of(row)[class], shared.weight(row));
+        count += usize::from(*w > 0.0);
+    }
+    (weights, count)
+}
+
+/// About origins that are given, classes × columns.
+pub fn collect(source: &Source, shared: &Shared, origin: Vec<f64>) -> Result<Scatter, BadCell> {
+    scatter::collect_pieces(source, shared.classes, origin, false, |piece, origin| {
+        collect_piece(source, piece, shared, origin)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::tests::source;
+    use ndarray::Array2;
+
+    /// Of the classes, all rows belong to the first, every other one to the second, few to the third, in tiles that end
+    /// with the rows and others that do not.
+    #[test]
+    fn equals_the_definition() {
+        let (n, d, k) = (1000, 11, 3);
+        let x = Array2::from_shape_fn((n, d), |(i, j)| ((i * 7 + j * j * 13) % 101) as f64);
+        let share =
+            |i: usize, c: usize| [0.5, if i % 2 == 1 { 0.25 } else { 0.0 }, if i % 9 == 1 { 0.3 } else { 0.0 }][c];
+        let shares: Vec<f64> = (0..n * k).map(|at| share(at / k, at % k)).collect();
+        let weights: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
+        let origin: Vec<f64> = (0..k * d).map(|at| at as f64).collect();
+        let belonging = Shared { classes: k, shares: &shares, weights: Some(&weights) };
+        let got = collect(&source(&x), &belonging, origin.clone()).unwrap();
+        let close = |got: f64, want: f64| assert!((got - want).abs() <= 1e-11 * (1.0 + want.abs()), "{got} {want}");
+        for c in 0..k {
+            let t = |i: usize, j: usize| x[[i, j]] - origin[c * d + j];
+            let sum = |term: &dyn Fn(usize) -> f64| (0..n).map(|i| weights[i] * share(i, c) * term(i)).sum::<f64>();
+            close(got.weight[c], sum(&|_| 1.0));
+            for a in 0..d {
+                close(got.sum[c * d + a], sum(&|i| t(i, a)));
+                for b in 0..d {
+                    close(got.product[(c * d + a) * d + b], sum(&|i| t(i, a) * t(i, b)));
+                }
+            }
+        }
+    }
+}
