@@ -119,7 +119,10 @@ class Table:
     @property
     def row_numbers(self) -> NDArray[np.int64]:
         """The number of each row in the table that it came from."""
-        return np.asarray(self._numbers, dtype=np.int64)
+        numbers = self._numbers
+        if isinstance(numbers, range):  # NumPy would ask it for one number after another
+            return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+        return np.asarray(numbers, dtype=np.int64)
 
     @property
     def _numbers(self) -> Sequence[int] | NDArray[np.int64]:

@@ -1,5 +1,6 @@
 //! Keys of rows by their content: sums over their cells, each mixed with the seed of its column. The same on every machine.
 
+use crate::simd::dispatch_wide;
 use crate::source::Source;
 use crate::threads;
 use std::convert::Infallible;
@@ -18,6 +19,14 @@ fn bits(x: f64) -> u64 {
     if x.is_nan() { MISSING } else { (x + 0.0).to_bits() }
 }
 
+#[inline(always)]
+fn add_column<const FUSED: bool>(cells: &[f64], seed: u64, keys: &mut [u64]) {
+    for (key, &x) in keys.iter_mut().zip(cells) {
+        let mixed = bits(x).wrapping_add(seed).wrapping_mul(FIRST);
+        *key = key.wrapping_add((mixed ^ (mixed >> 32)).wrapping_mul(seed | 1));
+    }
+}
+
 /// Adds to the key of every row what its cells in each column say.
 pub fn add(source: &Source, seeds: &[u64], keys: &mut [u64]) {
     let width = source.width();
@@ -27,10 +36,7 @@ pub fn add(source: &Source, seeds: &[u64], keys: &mut [u64]) {
             let first = piece * PIECE + tile * TILE;
             source.load_unchecked(first..first + keys.len(), TILE, &mut cells);
             for (cells, &seed) in cells.chunks_exact(TILE).zip(seeds) {
-                for (key, &x) in keys.iter_mut().zip(cells) {
-                    let mixed = bits(x).wrapping_add(seed).wrapping_mul(FIRST);
-                    *key = key.wrapping_add((mixed ^ (mixed >> 32)).wrapping_mul(seed | 1));
-                }
+                dispatch_wide!(add_column(cells, seed, keys), add_column(cells, seed, keys));
             }
         }
         Ok(())
