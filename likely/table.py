@@ -134,6 +134,19 @@ class Table:
         return f"row {number + 1}" if self.kinds else f"row index {number}"
 
 
+class Room:
+    """Where the cells of one table after another lie: memory that is new for each would have to be made empty first."""
+
+    def __init__(self) -> None:
+        self._numbers: NDArray[Any] = np.empty(0)
+
+    def cells(self, rows: int, width: int, dtype: Any) -> NDArray[Any]:
+        """Return a place for so many cells, column by column; what was there before is gone."""
+        if self._numbers.dtype != dtype or len(self._numbers) < rows * width:
+            self._numbers = np.empty(rows * width, dtype=dtype)
+        return self._numbers[: rows * width].reshape((rows, width), order="F")
+
+
 class Block(NamedTuple):
     """Some columns of a table, all of one family; None stands for all of them."""
 

@@ -12,7 +12,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
-from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
+from likely.engines.partitions import LOOKED_AT, TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
 from likely.reading import Rows, open_rows
 from likely.reading.arrays import is_text
 from likely.reading.sources import Passing
@@ -68,6 +68,10 @@ class SparkFrame(Engine):
 
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
         """Do a task on all partitions; results of neighbours are added by executors where there are many."""
+        if (
+            self._stretches and task.only is not None and len(task.only) <= LOOKED_AT
+        ):  # a few rows are read here before executors have begun to
+            return [task(number, Rows(self._stretches[number])) for number in sorted(task.only)]
         found = self._made(task)
         if add is not None and self.partitions > MANY:
             from pyspark.sql.functions import col, floor
@@ -86,7 +90,7 @@ class SparkFrame(Engine):
         """Return a DataFrame of what a task makes of each partition."""
         if not self._stretches:
             return self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
-        parts = [(number, part) for number, part in enumerate(self._stretches) if task.wants(number)]
+        parts = list(enumerate(self._stretches))
         session = self._frame.sparkSession
         tasks = _tasks(len(parts), session.sparkContext.defaultParallelism)
         return session.range(0, len(parts), 1, tasks).mapInArrow(_read(task, parts), _SENT_IN_SPARK)

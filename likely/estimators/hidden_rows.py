@@ -9,6 +9,7 @@ from likely.joint import Joint, Part
 from likely.reading import Rows
 from likely.schema import Schema
 from likely.statistics import JointStatistics
+from likely.table import Room
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,11 @@ class HiddenRows(Hidden):
 
 
 def _expected(rows: Rows, schema: Schema, joint: Joint) -> Step:
-    return reduce(both, (Hidden(table).expect(joint) for table in schema.tables(rows)))
+    return reduce(both, (Hidden(table).expect(joint) for table in schema.tables(rows, Room())))
 
 
 def _told(rows: Rows, schema: Schema, joint: Joint) -> float:
-    return sum(Hidden(table).log_likelihood(joint) for table in schema.tables(rows))
+    return sum(Hidden(table).log_likelihood(joint) for table in schema.tables(rows, Room()))
 
 
 def both(one: Step, other: Step) -> Step:

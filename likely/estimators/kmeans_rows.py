@@ -16,7 +16,7 @@ from likely.schema import Column, Schema
 from likely.select import SAMPLE
 from likely.starts import Points, readable
 from likely.statistics import Array, Statistics
-from likely.table import Table
+from likely.table import Room, Table
 
 
 class Everywhere(NamedTuple):
@@ -92,7 +92,7 @@ def moved(
 def _pass(rows: Rows, schema: Schema, centres: Array, origin: Array, known: NDArray[np.bool_]) -> Pass:
     nothing = np.zeros(centres.shape)
     found = Pass(cluster_sums(nothing, nothing, centres + origin), 0.0)
-    for table in schema.tables(rows):
+    for table in schema.tables(rows, Room()):
         if table.rows:
             cells = np.where(known, readable(table), np.nan) if not known.all() else readable(table)
             points = Points(cells, origin, bool(np.isnan(cells).any()), table.rows, 0.0, known)

@@ -16,7 +16,7 @@ from likely.labels import read_assignment, read_labels, read_weights
 from likely.reading import Rows
 from likely.schema import Schema, coded_target
 from likely.statistics import Array, Assignment, Labels, distinct, union
-from likely.table import Table
+from likely.table import Room, Table
 from likely.telling import tell
 
 
@@ -82,16 +82,18 @@ def every_row(
     note: bool = True,
     partly: bool = True,
     alike: bool = False,
+    room: Room | None = None,
 ) -> Iterator[Labelled]:
     """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
 
     ``y`` is a label for each row, or the name of the column that holds it; without ``partly``, none of a list of labels
     may be missing. ``note``: whether to warn of columns that are not there. ``alike``: all rows are of one class.
+    With a ``room`` for cells, those of a batch are gone when the next one comes.
     ``sample_weight`` is a weight for each row, or says which fold is held out: then rows in it, and those without a
     label, are left out.
     """
     if alike:
-        for table in schema.tables(rows):
+        for table in schema.tables(rows, room):
             yield Labelled(table, Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32)))
         return
     given = None if isinstance(y, str) else _labels(y, sample_weight, partly=partly)
@@ -100,7 +102,7 @@ def every_row(
     first = 0
     for batch in rows.batches():
         part = slice(first, first + batch.num_rows)
-        table = schema.table(batch, numbers=range(first, first + batch.num_rows), note=note and first == 0)
+        table = schema.table(batch, numbers=range(first, first + batch.num_rows), note=note and first == 0, room=room)
         first += batch.num_rows
         if given is not None:
             _check_length("label", len(given.codes), first, last=False)
@@ -190,7 +192,7 @@ def _collected(
     partly: bool,
 ) -> Collected[S]:
     found: Collected[S] = Collected(None)
-    for part in every_row(schema, rows, y, sample_weight, note=note, partly=partly):
+    for part in every_row(schema, rows, y, sample_weight, note=note, partly=partly, room=Room()):
         known = part.known()
         count = known.table.rows
         found = found.plus(Collected(collect(*known) if count else None, count, part.table.rows - count))

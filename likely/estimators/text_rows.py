@@ -15,7 +15,7 @@ from likely.learn import collect
 from likely.reading import Rows
 from likely.schema import Column, Schema, check_name
 from likely.statistics import Array, Assignment, JointStatistics
-from likely.table import Table
+from likely.table import Room, Table
 from likely.text import as_texts
 from likely.text_samples import TextSample
 
@@ -68,7 +68,9 @@ class TextColumn(Schema):
         """The name of the column."""
         return self.columns[0].name
 
-    def table(self, batch: Any, *, numbers: Sequence[int] | None = None, note: bool = True) -> Table:
+    def table(
+        self, batch: Any, *, numbers: Sequence[int] | None = None, note: bool = True, room: Room | None = None
+    ) -> Table:
         """Return a batch as a table of texts."""
         import pyarrow as pa
 

@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from likely.reading.arrays import plain_batch, recast, wider
-from likely.reading.sources import BATCH, Source, first, pieces, read_ahead
+from likely.reading.sources import Source, first, pieces, read_ahead
 
 LENGTH = 128 << 20
 """About so many bytes are in a stretch."""
+NEAR = 8 << 20
+"""About so many bytes are in a batch: one core works on a stretch, and what it has read stays near it."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ class Stretch(Source):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
-        return read_ahead(self._read(BATCH))
+        return read_ahead(self._read(NEAR))
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return the first rows, of which no more are read."""
-        return first(self._read(BATCH, rows), rows)
+        return first(self._read(NEAR, rows), rows)
 
     def count(self) -> int:
         """Return how many rows there are, as the end of the file tells."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likely.reading import Rows
 from likely.schema.column import FAMILIES, KINDS, Column, Seen
 from likely.statistics import Labels
-from likely.table import Table
+from likely.table import Room, Table
 from likely.telling import tell
 
 if TYPE_CHECKING:
@@ -98,7 +98,12 @@ class Schema:
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
     def table(
-        self, batch: "pa.RecordBatch | pa.Table", *, numbers: Sequence[int] | None = None, note: bool = True
+        self,
+        batch: "pa.RecordBatch | pa.Table",
+        *,
+        numbers: Sequence[int] | None = None,
+        note: bool = True,
+        room: Room | None = None,
     ) -> Table:
         """Return a batch as a table: numbers as they are, categories as places in a list of names, NaN if missing.
 
@@ -113,21 +118,26 @@ class Schema:
             where each row was in the data that it came from, counted from 0; by default these are all rows
         note
             whether to warn of columns that are not there
+        room
+            where to put the cells; by default a place of their own
         """
         from likely.schema.cells import read_cells
 
         places = range(batch.num_rows) if numbers is None else numbers
-        absent, cells, categories, strings = read_cells(self, batch, places)
+        absent, cells, categories, strings = read_cells(self, batch, places, room or Room())
         if absent and note:
             tell(f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing")
         names = self.names if self.named else None
         return Table(cells, names, None, categories, self.kinds, places, strings)
 
-    def tables(self, rows: Rows) -> Iterator[Table]:
-        """Return all rows, one table for each batch, or one of no rows; columns that are not there are told of once."""
+    def tables(self, rows: Rows, room: Room | None = None) -> Iterator[Table]:
+        """Return all rows, one table for each batch, or one of no rows; columns that are not there are told of once.
+
+        With a ``room`` for cells, those of a table are gone when the next one comes.
+        """
         start, table = 0, None
         for batch in rows.batches():
-            table = self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0)
+            table = self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0, room=room)
             start += batch.num_rows
             yield table
         if table is None:

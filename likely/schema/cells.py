@@ -13,6 +13,7 @@ from likely.reading.arrays import LABELS, emptied, is_named, is_text, plain, tex
 from likely.schema.dates import date_part
 from likely.schema.evenly import evenly_laid
 from likely.statistics import Labels
+from likely.table import Room
 
 if TYPE_CHECKING:
     from likely.schema import Column, Schema
@@ -62,7 +63,7 @@ class Cells(NamedTuple):
     strings: dict[int, Any]
 
 
-def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int]) -> Cells:
+def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room) -> Cells:
     """Return the cells of a batch."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
@@ -81,7 +82,7 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int]) -> Cells:
         and len(found) > 0
     )
     dtype = np.float32 if small else np.float64
-    cells = np.empty((batch.num_rows, len(schema.names)), dtype=dtype, order="F")
+    cells = room.cells(batch.num_rows, len(schema.names), dtype)
     categories: dict[int, Labels] = {}
     strings: dict[int, Any] = {}
     j = 0
