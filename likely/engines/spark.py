@@ -24,8 +24,8 @@ _SENT_IN_SPARK = "number long, content binary"
 MANY = 64
 """Results of more partitions are added by executors, which takes a stage of its own."""
 
-TASKS, STRETCHES = 4, 8
-"""An executor gets so many tasks for each core, unless they would be of more stretches: to begin one takes 80 ms."""
+TASKS, STRETCHES = 2, 8
+"""Every core gets so many tasks, unless they would be of more stretches than that: to begin one takes 80 ms."""
 
 Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What an executor does with the batches of a partition."""
@@ -68,9 +68,8 @@ class SparkFrame(Engine):
 
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
         """Do a task on all partitions; results of neighbours are added by executors where there are many."""
-        if (
-            self._stretches and task.only is not None and len(task.only) <= LOOKED_AT
-        ):  # a few rows are read here before executors have begun to
+        if self._stretches and task.only is not None and len(task.only) <= LOOKED_AT:
+            # A few rows are read here before executors have begun to.
             return [task(number, Rows(self._stretches[number])) for number in sorted(task.only)]
         found = self._made(task)
         if add is not None and self.partitions > MANY:
@@ -157,7 +156,7 @@ def _tasks(parts: int, cores: int) -> int:
     """Return among how many tasks stretches are shared.
 
     >>> _tasks(24, 2), _tasks(3, 2), _tasks(800, 2)
-    (8, 3, 100)
+    (4, 3, 100)
     """
     return max(1, min(parts, TASKS * cores), -(-parts // STRETCHES))
 
