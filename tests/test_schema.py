@@ -1,6 +1,7 @@
 """A schema says what columns are, and reads batches as tables under that, whatever they look like where they lie."""
 
 import datetime
+import itertools
 import json
 
 import numpy as np
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusal import assert_refused
 
-from likely.reading import open_rows
-from likely.schema import FAMILIES, KINDS, Column, Schema, read_target
+from likely.reading import open_rows, sources
+from likely.schema import FAMILIES, KINDS, Column, Schema, coded_target, read_target
+from likely.table import Room
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "sleeps"]
 
@@ -305,3 +307,27 @@ def test_a_hostile_description_is_refused_or_harmless(place, key, value):
 )  # fmt: skip
 def test_a_wrong_description_is_refused(described):
     assert_refused(lambda: Schema.from_description(described), "expected")
+
+
+def test_labels_of_a_dictionary_are_those_of_its_cells():
+    listed = pa.array(["b", "a", "never", None, "a"])
+    column = pa.DictionaryArray.from_arrays(pa.array([4, 1, None, 3, 0, 1], pa.int8()), listed)
+    for cells in (column, column.slice(1), column.slice(0, 2), column.slice(2, 1)):
+        labels, places = coded_target(pa.table({"y": cells}), "y")
+        assert labels[places].tolist() == cells.to_pylist()
+        assert len(labels) == len(set(cells.to_pylist()))
+
+
+def test_tables_may_be_read_into_the_same_place(monkeypatch):
+    monkeypatch.setattr(sources, "BATCH", 400)
+    frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100) % 7, "c": list("xyxz") * 25})
+    rows = open_rows(frame)
+    schema = Schema.infer(rows)
+    own = list(schema.tables(rows))
+    count = 0
+    for table, passing in zip(own, schema.tables(rows, Room()), strict=True):
+        np.testing.assert_array_equal(passing.cells, table.cells)
+        assert passing.cells.flags.f_contiguous
+        count += 1
+    assert count > 3
+    assert not any(np.shares_memory(one.cells, other.cells) for one, other in itertools.pairwise(own))

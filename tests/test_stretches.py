@@ -106,3 +106,33 @@ def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
     np.testing.assert_allclose(there.predict_proba(numbers()), here.predict_proba(numbers()), rtol=1e-12)
     np.testing.assert_array_equal(asked[["p(no)", "p(yes)"]], there.predict_proba(numbers()))
     assert KMeans(2, random_state=0).fit(plain[["a", "b"]]).cluster_centers_.shape == (2, 2)
+
+
+def test_text_that_a_file_keeps_as_places_is_not_written_out(tmp_path):
+    generator = np.random.default_rng(0)
+    frame = numbers().assign(note=[f"note {i} " + "x" * 30 for i in generator.permutation(1000)])
+    names = ["a", "label", "note"]
+    for name, coded in (("coded", True), ("plain", False)):
+        path = tmp_path / f"{name}.parquet"
+        frame.to_parquet(path, index=False, row_group_size=300, use_dictionary=coded)
+        (part,) = cut([str(path)], names)
+        found = list(part.coded_batches())
+        assert {pa.types.is_dictionary(batch.schema.field("label").type) for batch in found} == {coded}
+        assert {batch.schema.field("note").type for batch in found} == {part.schema.field("note").type}
+        written = [row for batch in found for row in batch.to_pylist()]
+        assert written == [row for batch in part.batches() for row in batch.to_pylist()]
+        assert {batch.schema.field("label").type for batch in part.batches()} == {part.schema.field("label").type}
+
+
+def test_models_of_coded_text_are_those_of_text(tmp_path):
+    frame = numbers(3000).assign(kind=np.random.default_rng(1).choice(["x", "y", "?"], 3000))
+    frame.to_parquet(tmp_path / "0.parquet", index=False, row_group_size=700)
+    models = []
+    read_parquet = pytest.importorskip("dask.dataframe").read_parquet
+    for rows in (frame, read_parquet(tmp_path)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # rows without a label are left out
+            models.append(NaiveBayes(missing="?").fit(rows, "label"))
+    assert models[0].classes_.tolist() == models[1].classes_.tolist() == ["no", "yes"]
+    whole, coded = (model.predict_log_proba(frame.drop(columns="label")) for model in models)
+    np.testing.assert_allclose(coded, whole, rtol=1e-12, atol=1e-12)

@@ -195,10 +195,10 @@ class Spread(Rows):
         """Return the same rows, in which more words stand for a missing cell."""
         return Spread(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
 
-    def batches(self) -> "Iterator[pa.RecordBatch]":
+    def batches(self, *, coded: bool = False) -> "Iterator[pa.RecordBatch]":
         """Return all rows, brought here one partition at a time."""
         for content in self.engine.contents():
-            yield from open_rows(content, missing=self._missing).batches()
+            yield from open_rows(content, missing=self._missing).batches(coded=coded)
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows: the first of some partitions, or of all if there are none in those."""

@@ -13,8 +13,9 @@ from likely.reading import Rows
 from likely.schema import Schema
 from likely.statistics import Assignment
 
-# How many times its even share of what is drawn a partition sends: so those that are larger need no second pass.
-_AMPLE = 4
+# How many times its even share of what is drawn a partition sends, and how many rows more: so neither those that are
+# larger nor chance among many small ones takes a second pass.
+_AMPLE, _MORE = 4, 10
 
 
 class Sampled(NamedTuple):
@@ -51,7 +52,7 @@ def sampled(
     """
     read = partial(every_row, schema, y=y, sample_weight=sample_weight, partly=partly, alike=alike)
     found: Sampled | None = None
-    for share in sorted({min(most, -(-_AMPLE * most // rows.partitions)), most}):
+    for share in sorted({min(most, _AMPLE * most // rows.partitions + _MORE), most}):
         parts = rows.map(partial(_drawn, read=read, schema=schema, most=share, seed=seed))
         if alike and not any(part.sampled.rows.table.rows for part in parts):
             raise ValueError("expected at least one row, got none")

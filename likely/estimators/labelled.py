@@ -100,7 +100,7 @@ def every_row(
     without = sample_weight if isinstance(sample_weight, Without) else None
     weights = _weights(sample_weight) if given is None and without is None else None
     first = 0
-    for batch in rows.batches():
+    for batch in rows.batches(coded=True):
         part = slice(first, first + batch.num_rows)
         table = schema.table(batch, numbers=range(first, first + batch.num_rows), note=note and first == 0, room=room)
         first += batch.num_rows

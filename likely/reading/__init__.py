@@ -70,11 +70,14 @@ class Rows:
         """How far the last of the ``batches`` has been read."""
         return Progress(self._source.done, self._source.total, self._source.unit)
 
-    def batches(self) -> "Iterator[pa.RecordBatch]":
-        """Return all rows, some megabytes at a time. Every call begins again at the first row."""
+    def batches(self, *, coded: bool = False) -> "Iterator[pa.RecordBatch]":
+        """Return all rows, some megabytes at a time. Every call begins again at the first row.
+
+        ``coded``: columns of text may come as dictionaries, where that is how they lie.
+        """
         from likely.reading.arrays import without_words
 
-        for batch in self._source.batches():
+        for batch in self._source.coded_batches() if coded else self._source.batches():
             yield without_words(batch, self._missing)
 
     def count(self) -> int:

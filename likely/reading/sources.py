@@ -43,6 +43,10 @@ class Source(ABC):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, from the first one on."""
 
+    def coded_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows; of columns of text, those that a file keeps as places in a list may come so."""
+        return self.batches()
+
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return up to so many rows."""
         return first(self.batches(), rows)

@@ -9,13 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from likely.reading.arrays import plain_batch, recast, wider
-from likely.reading.sources import Source, first, pieces, read_ahead
+from likely.reading.arrays import is_text, plain_batch, recast, wider
+from likely.reading.sources import BATCH, Source, first, pieces, read_ahead
 
 LENGTH = 128 << 20
 """About so many bytes are in a stretch."""
-NEAR = 8 << 20
-"""About so many bytes are in a batch: one core works on a stretch, and what it has read stays near it."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,26 @@ class Stretch(Source):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
-        return read_ahead(self._read(NEAR))
+        return read_ahead(self._read(BATCH))
+
+    def coded_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows; text that is kept as places in a list is not written out."""
+        return read_ahead(self._read(BATCH, coded=True))
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return the first rows, of which no more are read."""
-        return first(self._read(NEAR, rows), rows)
+        return first(self._read(BATCH, rows), rows)
 
     def count(self) -> int:
         """Return how many rows there are, as the end of the file tells."""
         file = self._opened()
         return sum(file.metadata.row_group(group).num_rows for group in self._groups(file))
 
-    def _opened(self) -> Any:
+    def _opened(self, **known: Any) -> Any:
         from pyarrow.parquet import ParquetFile
 
         try:
-            return ParquetFile(self.path, buffer_size=1 << 20)
+            return ParquetFile(self.path, buffer_size=1 << 20, **known)
         except (OSError, pa.ArrowException) as error:
             said = " ".join(str(error).split())[:200]
             raise ValueError(f"expected a Parquet file in {self.path!r}, got one that cannot be read: {said}") from None
@@ -67,17 +69,31 @@ class Stretch(Source):
     def _groups(self, file: Any) -> list[int]:
         return [group for group in range(file.num_row_groups) if self.start <= _place(file, group) < self.stop]
 
-    def _read(self, size: int, most: int = 1 << 30) -> Iterator[pa.RecordBatch]:
+    def _read(self, size: int, most: int = 1 << 30, *, coded: bool = False) -> Iterator[pa.RecordBatch]:
         """Return batches of about so many bytes, and at most so many rows."""
         file = self._opened()
-        names = self.schema.names
-        for group in self._groups(file):
+        groups, names = self._groups(file), self.schema.names
+        if coded and (lists := self._kept_as_places(file, groups)):
+            file = self._opened(metadata=file.metadata, read_dictionary=lists)
+        for group in groups:
             told = file.metadata.row_group(group)
             rows = min(most, max(1, size * told.num_rows // max(1, told.total_byte_size)))
             for batch in file.iter_batches(rows, [group], names, use_threads=False):
                 found = plain_batch(batch.select(names))
-                columns = [recast(column, kind) for column, kind in zip(found.columns, self.schema.types, strict=True)]
-                yield from pieces(pa.RecordBatch.from_arrays(columns, schema=self.schema))
+                columns = [
+                    column if coded and pa.types.is_dictionary(column.type) else recast(column, kind)
+                    for column, kind in zip(found.columns, self.schema.types, strict=True)
+                ]
+                yield from pieces(pa.RecordBatch.from_arrays(columns, names=names))
+
+    def _kept_as_places(self, file: Any, groups: list[int]) -> list[str]:
+        """Return the columns of text of which each cell takes less than the length of a text would."""
+        texts = {field.name for field in self.schema if is_text(field.type)}
+        for group in map(file.metadata.row_group, groups):
+            for column in map(group.column, range(group.num_columns if texts else 0)):
+                if not column.has_dictionary_page or column.total_uncompressed_size >= 4 * group.num_rows:
+                    texts.discard(column.path_in_schema)
+        return sorted(texts)
 
 
 def _place(file: Any, group: int) -> int:

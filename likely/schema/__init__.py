@@ -136,7 +136,7 @@ class Schema:
         With a ``room`` for cells, those of a table are gone when the next one comes.
         """
         start, table = 0, None
-        for batch in rows.batches():
+        for batch in rows.batches(coded=True):
             table = self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0, room=room)
             start += batch.num_rows
             yield table

@@ -272,16 +272,27 @@ def timestamps(cells: Any) -> Any:
 
 def coded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
     """Return the distinct labels of a column, None among them if it stands there, and the place of each row's."""
-    cells = _decoded(plain(column))
+    cells = plain(column)
     if source_of(cells.type) == "other":
         raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
-    encoded = cells.dictionary_encode()
-    none = len(encoded.dictionary)
-    places = pc.fill_null(encoded.indices, none).to_numpy(zero_copy_only=False)
-    if encoded.indices.null_count == 0:
-        return _distinct_labels(encoded.dictionary, name), places
-    with_none = pa.concat_arrays([encoded.dictionary, pa.nulls(1, encoded.dictionary.type)])
-    return _distinct_labels(with_none, name), places
+    values, indices = _values_in(cells)
+    places = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
+    if indices.null_count == 0:
+        return _distinct_labels(values, name), places
+    return _distinct_labels(pa.concat_arrays([values, pa.nulls(1, values.type)]), name), places
+
+
+def _values_in(cells: Any) -> tuple[Any, Any]:
+    """Return the distinct values among the cells, and the place of each cell's; those of a dictionary are looked up."""
+    if not pa.types.is_dictionary(cells.type):
+        encoded = cells.dictionary_encode()
+        return encoded.dictionary, encoded.indices
+    listed = cells.dictionary.dictionary_encode()  # a list may have a value twice, or one that is missing
+    indices = pc.take(listed.indices, cells.indices)
+    used = pc.unique(indices.drop_null())
+    if len(used) < len(listed.dictionary):
+        return pc.take(listed.dictionary, used), pc.index_in(indices, value_set=used)
+    return listed.dictionary, indices
 
 
 def _distinct_labels(cells: Any, name: str) -> Labels:
