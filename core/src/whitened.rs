@@ -228,10 +228,7 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                 }
                 match &kernel {
                     Kernel::Shared(shared, packed) => {
-                        dispatch_wide!(
-                            score_shared_tile(&tile, full, shared, packed, &mut t, out),
-                            score_shared_tile(&tile, full, shared, packed, &mut t, out)
-                        );
+                        dispatch!(score_shared_tile(&tile, full, shared, packed, &mut t, out));
                     }
                     Kernel::Each(packed) => dispatch_wide!(
                         score_tile(&tile, full, packed, &mut t, out),

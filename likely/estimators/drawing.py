@@ -52,7 +52,7 @@ def sampled(
     """
     read = partial(every_row, schema, y=y, sample_weight=sample_weight, partly=partly, alike=alike)
     found: Sampled | None = None
-    for share in sorted({min(most, _AMPLE * most // rows.partitions + _MORE), most}):
+    for share in sorted({min(most, _AMPLE * most // max(1, rows.partitions) + _MORE), most}):
         parts = rows.map(partial(_drawn, read=read, schema=schema, most=share, seed=seed))
         if alike and not any(part.sampled.rows.table.rows for part in parts):
             raise ValueError("expected at least one row, got none")
