@@ -7,9 +7,10 @@ from engines import Frames
 
 from likely.distinct import drawn_rows
 from likely.engines import rows_of
+from likely.estimators import drawing
 from likely.estimators.drawing import sampled
 from likely.estimators.labelled import labelled_whole
-from likely.reading import open_rows
+from likely.reading import open_rows, sources
 from likely.schema import Schema
 
 CUTS = {
@@ -91,3 +92,17 @@ def test_partitions_send_little_more_than_their_share(frame):
     sampled(schema, rows_of(Counting(cut(frame, [100] * 10))), "label", None, 50, 0)
     assert len(sent) == 10
     assert max(sent) == 4 * 50 / 10 + 10
+
+
+def test_classes_and_categories_are_known_of_batches_of_which_no_row_is_drawn(monkeypatch, frame):
+    monkeypatch.setattr(sources, "BATCH", 300)  # some ten rows
+    monkeypatch.setattr(drawing, "_BATCHES", 5)
+    frame.loc[990:992, ["label", "town"]] = "rare", "Lima"
+    schema = Schema.infer(open_rows(frame)).without("label")
+    without = 0
+    for seed in range(9):
+        rows, *_ = sampled(schema, rows_of(Frames(cut(frame, [400, 600]))), "label", None, 12, seed)
+        assert rows.assignment.classes.tolist() == ["no", "rare", "yes"]
+        assert rows.table.categories[1].tolist() == ["Lima", "Oslo", "Rome"]
+        without += "rare" not in rows.assignment.classes[rows.assignment.codes]
+    assert without > 5

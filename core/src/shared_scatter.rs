@@ -7,6 +7,7 @@ use crate::belonging::Shared;
 use crate::scatter::{self, Part, Piece, Scatter, Sums, missing_cell, padded};
 use crate::simd::{dispatch_wide, fma};
 use crate::source::{BadCell, Source};
+use std::ops::Range;
 
 /// Columns that are multiplied with 2 or 4 others: their products stay in registers while the rows pass by.
 const SIDE: usize = 4;
@@ -52,7 +53,7 @@ fn centre_and_weigh<const FUSED: bool>(x: &[f64], origin: &[f64], w: &[f64; TILE
     let roots: [f64; TILE] = std::array::from_fn(|r| w[r].sqrt());
     for (((x, o), u), sum) in x.chunks_exact(TILE).zip(origin).zip(u.chunks_exact_mut(TILE)).zip(sums) {
         for ((u, x), root) in u.iter_mut().zip(x).zip(&roots) {
-            *u = (x - o) * root;
+            *u = if *root > 0.0 { (x - o) * root } else { 0.0 }; // x − o may be beyond all numbers where w is 0
         }
         let mut parts = [[0.0; LANES]; 3];
         for (u, roots) in u.as_chunks::<LANES>().0.chunks_exact(3).zip(roots.as_chunks::<LANES>().0.chunks_exact(3)) {
@@ -74,41 +75,57 @@ fn collect_piece(source: &Source, piece: &Piece, shared: &Shared, origin: &[f64]
     // What no row and no column fills stays 0.
     let (mut columns, mut weighed) = (vec![0.0; stride * TILE], vec![0.0; stride * TILE]);
     let mut lines = vec![0.0; width * TILE];
+    let mut counts = vec![0; piece.classes.len()];
     for rows in piece.counted(shared).chunks(TILE) {
-        if source.load_columns_of(rows, TILE, &mut columns)? {
+        count(rows, shared, &piece.classes, &mut counts);
+        let (many, few) = (counts.iter().any(|count| count * FEW >= rows.len()), |count| count * FEW < rows.len());
+        if many && source.load_columns_of(rows, TILE, &mut columns)? {
             return Err(missing_cell(source, rows));
         }
-        let mut are_lines_there = false;
+        if counts.iter().any(|&count| count > 0 && few(count)) {
+            if source.load_rows(rows.iter().copied(), width, &mut lines)? {
+                return Err(missing_cell(source, rows));
+            }
+            if !many {
+                sums.take_rows(&lines, rows, shared, &piece.classes);
+                continue;
+            }
+        }
         for (index, class) in piece.classes.clone().enumerate() {
-            let (w, count) = weights(rows, shared, class);
-            if count * FEW >= rows.len() {
+            if few(counts[index]) {
+                sums.take_rows(&lines, rows, shared, &(class..class + 1));
+            } else {
+                let w = weights(rows, shared, class);
                 let (part, x, u) = (&mut sums.parts[index], &columns, &mut weighed);
                 let (origin, sum) = (&origin[class * width..(class + 1) * width], &mut part.sum);
                 dispatch_wide!(centre_and_weigh(x, origin, &w, u, sum), centre_and_weigh(x, origin, &w, u, sum));
                 let (u, product) = (&weighed, &mut part.product);
                 dispatch_wide!(add_products::<8, 4>(u, stride, product), add_products::<4, 2>(u, stride, product));
                 part.weight += w.iter().sum::<f64>();
-            } else if count > 0 {
-                if !are_lines_there {
-                    source.load_rows(rows.iter().copied(), width, &mut lines)?;
-                    are_lines_there = true;
-                }
-                sums.take_rows(&lines, rows, shared, &(class..class + 1));
             }
         }
     }
     Ok(sums.finished())
 }
 
-/// How much each of some rows counts in a class, and how many of them do.
-fn weights(rows: &[usize], shared: &Shared, class: usize) -> ([f64; TILE], usize) {
+/// How many of some rows belong to each class.
+fn count(rows: &[usize], shared: &Shared, classes: &Range<usize>, counts: &mut [usize]) {
+    counts.fill(0);
+    for &row in rows {
+        let weight = shared.weight(row);
+        for (count, &share) in counts.iter_mut().zip(&shared.of(row)[classes.clone()]) {
+            *count += usize::from(Shared::weighed(share, weight) > 0.0);
+        }
+    }
+}
+
+/// How much each of some rows counts in a class.
+fn weights(rows: &[usize], shared: &Shared, class: usize) -> [f64; TILE] {
     let mut weights = [0.0; TILE];
-    let mut count = 0;
     for (w, &row) in weights.iter_mut().zip(rows) {
         *w = Shared::weighed(shared.of(row)[class], shared.weight(row));
-        count += usize::from(*w > 0.0);
     }
-    (weights, count)
+    weights
 }
 
 /// About origins that are given, classes × columns.
@@ -123,6 +140,31 @@ mod tests {
     use super::*;
     use crate::source::tests::source;
     use ndarray::Array2;
+
+    /// Machines choose one of the shapes: here each is asked, without instructions that a machine may lack.
+    #[test]
+    fn all_shapes_multiply_alike() {
+        let stride = 12;
+        let u: Vec<f64> = (0..stride * TILE).map(|at| ((at * 7919) % 1009) as f64 - 500.0).collect();
+        let (mut narrow, mut wide) = (vec![1.0; stride * stride], vec![1.0; stride * stride]);
+        add_products::<4, 2, false>(&u, stride, &mut narrow);
+        add_products::<8, 4, false>(&u, stride, &mut wide);
+        for i in 0..stride {
+            for j in i..stride {
+                let want: f64 = 1.0 + (0..TILE).map(|r| u[i * TILE + r] * u[j * TILE + r]).sum::<f64>();
+                assert_eq!((narrow[i * stride + j], wide[i * stride + j]), (want, want)); // whole numbers are exact
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_row_has_no_share_of_does_not_matter() {
+        let x = ndarray::array![[1.5e308], [-1.5e308], [1.0], [2.0]];
+        let shares = [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+        let belonging = Shared { classes: 2, shares: &shares, weights: None };
+        let got = collect(&source(&x), &belonging, vec![-1e308, 1e308]).unwrap();
+        assert!((got.sum[0] / 1.5e308 - 1.0).abs() < 1e-12 && (got.sum[1] / 0.5e308 - 1.0).abs() < 1e-12);
+    }
 
     /// Of the classes, all rows belong to the first, every other one to the second, few to the third, in tiles that end
     /// with the rows and others that do not.

@@ -9,8 +9,8 @@ use crate::threads;
 use std::sync::{Mutex, PoisonError};
 
 /// Rows a thread loads at a time (with a whitener they should stay in its first cache), and takes at a time.
-const TILE: usize = 8 * GROUP;
-const PIECE: usize = 6 * TILE;
+const TILE: usize = 4 * GROUP;
+const PIECE: usize = 12 * TILE;
 
 /// One covariance for every class, or one for all.
 pub struct Full<'a> {

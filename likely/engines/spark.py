@@ -89,7 +89,7 @@ class SparkFrame(Engine):
         """Return a DataFrame of what a task makes of each partition."""
         if not self._stretches:
             return self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
-        parts = list(enumerate(self._stretches))
+        parts = [(number, part) for number, part in enumerate(self._stretches) if task.wants(number)]
         session = self._frame.sparkSession
         tasks = _tasks(len(parts), session.sparkContext.defaultParallelism)
         return session.range(0, len(parts), 1, tasks).mapInArrow(_read(task, parts), _SENT_IN_SPARK)

@@ -16,6 +16,8 @@ from likely.statistics import Assignment
 # How many times its even share of what is drawn a partition sends, and how many rows more: so neither those that are
 # larger nor chance among many small ones takes a second pass.
 _AMPLE, _MORE = 4, 10
+# So many batches are put together at a time, once most of their rows are left out.
+_BATCHES = 64
 
 
 class Sampled(NamedTuple):
@@ -87,13 +89,13 @@ def _drawn(rows: Rows, read: Callable[..., Iterator[Labelled]], schema: Schema, 
         total += part.table.rows
         part = part.known()
         with_label += part.table.rows
-        if bound is not None:
-            part = part.taken(row_keys(*part, seed) <= bound)
         if not part.table.rows and held:
             continue
+        if bound is not None:  # of rows that are left out, classes and categories are known nevertheless
+            part = part.taken(row_keys(*part, seed) <= bound)
         held.append(part)
         count += part.table.rows
-        if count > 2 * most:
+        if count > 2 * most or (bound is not None and len(held) > _BATCHES):
             held, bound = _fewer(held, most, seed, bound)
             count, whole = held[0].table.rows, False
     if count > most:

@@ -61,8 +61,8 @@ class Labelled(NamedTuple):
         known = self.assignment.codes >= 0
         return self if known.all() else self.taken(known)
 
-    def taken(self, rows: NDArray[np.bool_]) -> "Labelled":
-        """Return some of the rows."""
+    def taken(self, rows: NDArray[Any]) -> "Labelled":
+        """Return some of the rows; ``rows``: numbers, or one boolean for each."""
         return Labelled(self.table.taken(rows), self.assignment.taken(rows))
 
 
