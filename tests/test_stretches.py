@@ -136,3 +136,13 @@ def test_models_of_coded_text_are_those_of_text(tmp_path):
     assert models[0].classes_.tolist() == models[1].classes_.tolist() == ["no", "yes"]
     whole, coded = (model.predict_log_proba(frame.drop(columns="label")) for model in models)
     np.testing.assert_allclose(coded, whole, rtol=1e-12, atol=1e-12)
+
+
+def test_labels_of_files_that_differ_are_of_one_type(tmp_path):
+    frame = numbers(400).dropna()
+    labels = (np.arange(len(frame)) % 2).tolist()
+    frame[:200].assign(label=pd.Categorical(labels[:200])).to_parquet(tmp_path / "0.parquet", index=False)
+    frame[200:].assign(label=list(map(str, labels[200:]))).to_parquet(tmp_path / "1.parquet", index=False)
+    parts = cut(map(str, tmp_path.glob("*")), frame.columns)
+    found = [label for part in parts for batch in part.coded_batches() for label in batch.column("label").to_pylist()]
+    assert found == list(map(str, labels))
