@@ -177,7 +177,7 @@ def test_a_table_that_fits_is_read_once(monkeypatch, tmp_path):
     people().to_csv(tmp_path / "people.csv", index=False)
     reads = []
     batches = Rows.batches
-    monkeypatch.setattr(Rows, "batches", lambda rows: (reads.append(rows), batches(rows))[1])
+    monkeypatch.setattr(Rows, "batches", lambda rows, **how: (reads.append(rows), batches(rows, **how))[1])
     Classifier().fit(tmp_path / "people.csv", "income")
     assert len(reads) == 1
 
