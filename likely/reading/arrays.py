@@ -29,6 +29,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def is_coded_text(kind: pa.DataType) -> bool:
+    """Say whether a type is that of places in a list of texts."""
+    return bool(pa.types.is_dictionary(kind)) and is_text(kind.value_type)
+
+
 def is_true_or_false(text: Any) -> bool:
     """Say whether all cells of text that are there are true or false, written in one of three ways.
 
@@ -178,7 +183,7 @@ def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBat
     for j, column in enumerate(columns):
         if is_text(column.type):
             columns[j] = emptied(column, words)
-        elif pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+        elif is_coded_text(column.type):
             indices, gone = column.indices, pc.is_null(emptied(column.dictionary, words))
             hidden = pc.take(gone, indices)
             kept = pc.if_else(hidden, pa.scalar(None, indices.type), indices)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from likely.reading.arrays import is_text, plain_batch, recast, wider
+from likely.reading.arrays import is_coded_text, is_text, plain_batch, recast, wider
 from likely.reading.sources import BATCH, Source, first, pieces, read_ahead
 
 LENGTH = 128 << 20
@@ -81,7 +81,7 @@ class Stretch(Source):
             for batch in file.iter_batches(rows, [group], names, use_threads=False):
                 found = plain_batch(batch.select(names))
                 columns = [
-                    column if coded and is_text(kind) and _is_coded_text(column) else recast(column, kind)
+                    column if coded and is_text(kind) and is_coded_text(column.type) else recast(column, kind)
                     for column, kind in zip(found.columns, self.schema.types, strict=True)
                 ]
                 yield from pieces(pa.RecordBatch.from_arrays(columns, names=names))
@@ -94,10 +94,6 @@ class Stretch(Source):
                 if not column.has_dictionary_page or column.total_uncompressed_size >= 4 * group.num_rows:
                     texts.discard(column.path_in_schema)
         return sorted(texts)
-
-
-def _is_coded_text(column: Any) -> bool:
-    return bool(pa.types.is_dictionary(column.type)) and is_text(column.type.value_type)
 
 
 def _place(file: Any, group: int) -> int:
