@@ -143,9 +143,10 @@ class Joint:
             yield tile, Shared(self.classes, scores, own, class_weights), told
 
     def free_parameters(self) -> int:
-        """Return how many numbers the data have chosen."""
+        """Return the dimension of the parameter space; classes without rows have no parameters."""
+        k = int(np.count_nonzero(self.weights))
         chosen = zip(self.parts, self.densities, strict=True)
-        return len(self.classes) - 1 + sum(part.family.free_parameters(density) for part, density in chosen)
+        return k - 1 + sum(part.family.free_parameters(density, k) for part, density in chosen)
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""

@@ -77,10 +77,10 @@ class Mixed(Family):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         raise NotImplementedError
 
-    def free_parameters(self, density: Density) -> int:
-        """Return how many numbers the data have chosen, beside the weights of classes."""
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the parameters of all components that have rows, and all their weights less one in each class."""
         assert isinstance(density, MixedDensity)
-        return density.inner.free_parameters() + 1 - len(density.weights)
+        return density.inner.free_parameters() + 1 - classes
 
     def solve(self, statistics: Statistics) -> "MixedDensity":
         """Return the density of every class."""

@@ -70,6 +70,12 @@ class Bag(Family):
         shares = shared.shares if shared.weights is None else shared.shares * shared.weights[:, None]
         return self._collect(block, Assignment(rows, rows)).of_shares(shares, shared.classes)
 
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the number of words in every class; less one where they are drawn one by one: shares sum to 1."""
+        assert isinstance(density, BagDensity)
+        words = len(density.terms)
+        return classes * (words if self.event == "bernoulli" else max(words - 1, 0))
+
     def solve(self, statistics: Statistics) -> BagDensity:
         """Return the scores of every word and class."""
         assert isinstance(statistics, WordStatistics)

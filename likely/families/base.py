@@ -152,10 +152,9 @@ class Family(ABC):
         """Collect the statistics of rows of which a share belongs to each class: one class after the other."""
         return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
 
-    def free_parameters(self, density: Density) -> int:
-        """Return how many numbers the data have chosen; by default a share of each value of each column but one."""
-        found = (density.discrete(j) for j in range(density.means.shape[1]))
-        return sum(density.classes * (len(values) - 1) for values, _ in filter(None, found))
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the dimension of the parameter space: how many numbers the data have chosen in so many classes."""
+        raise NotImplementedError(f"expected a family with a density, got {self.name!r}, which only compares classes")
 
     def tempered(self, temperature: float) -> "Family":
         """Return the family whose scores are multiplied with a number, if they are calibrated; others stay."""

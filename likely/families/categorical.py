@@ -71,6 +71,11 @@ class Categorical(Smoothed):
         seen = without_unseen(statistics)
         return CategoricalDensity(seen.labels["category"]["value"].copy(), *self.shares(seen), domain=self.domain)
 
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the number of categories of every column and class, less one of each column: shares sum to 1."""
+        assert isinstance(density, CategoricalDensity)
+        return classes * int(np.maximum(np.diff(density.starts) - 1, 0).sum())
+
     def shares(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
         """Return where each column's categories start, and the share of every class and category."""
         counts, labels = statistics.sums["count"], statistics.labels["category"]

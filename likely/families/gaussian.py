@@ -205,11 +205,11 @@ class Gaussian(Family):
             return collect_expected(block, shared, given)
         return full_statistics(shared.classes, sums, origin)
 
-    def free_parameters(self, density: Density) -> int:
+    def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of means, and of variances and covariances in as many matrices as there are."""
-        k, d = density.means.shape
+        d = int((~np.isnan(density.means[0])).sum())  # a column without any cell has none
         one = {"spherical": 1, "diagonal": d, "full": d * (d + 1) // 2}[self.covariance]
-        return int(k * d + (1 if self.tied == 1 else k) * one)
+        return classes * d + (1 if self.tied == 1 else classes) * one
 
     def covariances(self, statistics: Statistics) -> Array:
         """Return the covariance of every class, or one for all, of the rows that were seen."""

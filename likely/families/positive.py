@@ -32,9 +32,9 @@ class Positive(Family):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         return collect_moments(block, assignment, self.domain, centred=False)
 
-    def free_parameters(self, density: Density) -> int:
-        """Return how many numbers the data have chosen."""
-        return self.numbers * density.means.size
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the number of parameters of every class and column that has a cell."""
+        return classes * self.numbers * int((~np.isnan(density.means[0])).sum())
 
     def _means(self, statistics: Statistics) -> Array:
         """Return the mean of every class and column; NaN in a column that was never seen."""

@@ -70,6 +70,11 @@ class Multinomial(Smoothed):
             {"count": count, **rows.sums}, {"count": ("class", "word"), **rows.axes}, {"class": assignment.classes}
         )
 
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the number of words in every class, less one: shares sum to 1."""
+        assert isinstance(density, MultinomialDensity)
+        return classes * max(len(density.log_shares) - 1, 0)
+
     def solve(self, statistics: Statistics) -> Density:
         """Return θ = (n + λ) / Σ (n + λ) for every word and class."""
         count, rows = statistics.sums["count"], statistics.sums["weight"]
@@ -131,6 +136,11 @@ class Bernoulli(Smoothed):
             yes, weight = moments.sums["sum"], moments.sums["weight"]
         sums = {"yes": yes, "no": weight - yes}
         return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": assignment.classes})
+
+    def free_parameters(self, density: Density, classes: int) -> int:
+        """Return the number of columns that have a cell, in every class."""
+        assert isinstance(density, BernoulliDensity)
+        return classes * int((~np.isnan(density.yes[0])).sum())
 
     def solve(self, statistics: Statistics) -> Density:
         """Return p = (yes + λ) / (yes + no + 2λ); of a class without a cell in a column, that of all classes."""
