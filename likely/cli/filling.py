@@ -70,7 +70,7 @@ def _types(loaded: "Loaded", schema: "pa.Schema") -> "dict[str, pa.DataType]":
         if pa.types.is_null(kind):
             kind = wanted or pa.string()
         elif wanted is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            kind = wanted
+            kind = pa.int64() if pa.types.is_boolean(wanted) else wanted  # yes and no as 1 and 0
         types[name] = kind
     return types
 

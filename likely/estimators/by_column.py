@@ -16,6 +16,7 @@ from likely.families import (
     Multinomial,
     Named,
     Together,
+    WholeNumbers,
     on_one_line,
 )
 from likely.families.choice import family_of_integers
@@ -24,7 +25,9 @@ from likely.schema import KINDS
 from likely.statistics import Assignment
 from likely.table import Block, SparseRows, Table
 
-IGNORE, TEXT = "ignore", "text"
+IGNORE, TEXT, WHOLE = "ignore", "text", "whole numbers"
+# A category cannot be correlated with anything. Where columns may be, more whole numbers than this are numbers.
+_MOST_CATEGORIES = 20
 
 
 class ByColumn(Estimator):
@@ -94,9 +97,26 @@ class ByColumn(Estimator):
         else:  # one family for all columns but those of categories
             given = [None if self.columns == "auto" else self.columns] * len(names)
         return [
-            _by_kind(kind, wanted, Block(table, [j]), assignment)
+            self._by_kind(kind, wanted, Block(table, [j]), assignment)
             for j, (kind, wanted) in enumerate(zip(table.kinds, given, strict=True))
         ]
+
+    def _by_kind(self, kind: str, given: Any, column: Block, assignment: Assignment) -> Any:
+        """Return what a column of a kind follows, unless a family was given."""
+        if kind == "category":
+            return Named.name
+        if kind == TEXT:
+            return TEXT
+        if given is not None and given not in KINDS:
+            return given
+        if kind == "integer":
+            found = family_of_integers(column, assignment, _MOST_CATEGORIES if self._correlates() else None)
+            return WHOLE if found == Categorical.name else found
+        return "bernoulli" if kind == "boolean" else "gaussian"
+
+    def _correlates(self) -> bool:
+        """Say whether numbers of one component may be correlated."""
+        return False
 
     def _bag(self) -> Family:
         """Return the family of a column of texts."""
@@ -113,8 +133,8 @@ class ByColumn(Estimator):
             return wanted
         if wanted == "auto":
             wanted = _by_type(table)
-        if wanted == Named.name:
-            return Named(smoothing=self.smoothing)
+        if wanted in (Named.name, WHOLE):
+            return (Named if wanted == Named.name else WholeNumbers)(smoothing=self.smoothing)
         if wanted not in FAMILIES:
             raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {wanted!r}")
         kind = FAMILIES[wanted]
@@ -156,19 +176,6 @@ def _by_type(table: Table) -> str:
     if isinstance(table.cells, SparseRows):
         return "multinomial"
     return "bernoulli" if table.cells.dtype == bool else "gaussian"
-
-
-def _by_kind(kind: str, given: Any, column: Block, assignment: Assignment) -> Any:
-    """Return the family of a column of a kind, unless one was given."""
-    if kind == "category":
-        return Named.name
-    if kind == TEXT:
-        return TEXT
-    if given is not None and given not in KINDS:
-        return given
-    if kind == "integer":
-        return family_of_integers(column, assignment)
-    return "bernoulli" if kind == "boolean" else "gaussian"
 
 
 def _families_by_column(columns: Any, table: Table) -> list[Any]:

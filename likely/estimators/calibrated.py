@@ -143,6 +143,9 @@ class Classifier(NaiveBayes):
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         return kind(pseudo_rows=self._imagined(), unbiased=self.unbiased)
 
+    def _correlates(self) -> bool:
+        return self.covariance != "diagonal"
+
     def _imagined(self) -> Any:
         """Return how many rows every class is imagined to have; a component needs some, or it could be one row."""
         return self.pseudo_rows if self._components() == 1 or self.pseudo_rows else PSEUDO_ROWS

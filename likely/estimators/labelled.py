@@ -45,6 +45,25 @@ def is_typed(data: Any) -> bool:
     return any(hasattr(data, name) for name in speaks)
 
 
+def has_whole_numbers(data: Any) -> bool:
+    """Say whether a frame of floats has a column of nothing but whole numbers, which may be missing.
+
+    Its library may have made floats of integers, as pandas does where one is missing: elsewhere they are integers.
+    """
+    if not (hasattr(data, "columns") and hasattr(data, "dtypes") and all(isinstance(c, str) for c in data.columns)):
+        return False
+    columns = list(range(len(data.columns)))
+    for rows in (data.head(64), data):  # most are seen not to be by their first cells
+        columns = [j for j in columns if _is_whole(rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j])]
+    return bool(columns)
+
+
+def _is_whole(column: Any) -> bool:
+    cells = np.asarray(column, dtype=np.float64)
+    there = cells[~np.isnan(cells)]
+    return len(there) > 0 and bool(np.all((there == np.trunc(there)) & (np.abs(there) <= 1 << 53)))
+
+
 def is_matrix(rows: Rows) -> bool:
     """Say whether rows are blocks of an array: numbers without names, which a model takes as it takes a matrix."""
     return isinstance(rows, Spread) and rows.names is None

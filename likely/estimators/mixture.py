@@ -1,5 +1,6 @@
 """Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from likely.estimators.criteria import Criteria
 from likely.estimators.drawing import sampled
 from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import is_matrix, is_typed, together
+from likely.estimators.labelled import is_matrix, together
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian
@@ -18,9 +19,11 @@ from likely.first_groups import STARTS
 from likely.hidden import Climb, Hidden, without_empty
 from likely.labels import read_weights
 from likely.mixtures import Aim, Search, Start, climbed, learned
+from likely.reading import Rows
 from likely.schema import Schema
 from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
+from likely.table import Table
 from likely.telling import tell
 
 
@@ -198,6 +201,7 @@ class Mixture(ByColumn, Criteria):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
+        X = self._held(X)
         known, table = self._known(), self._read_next(X)
         batch = Hidden(table, None, read_weights(sample_weight, table.rows))
         found = learned(known.statistics, known.joint, batch)
@@ -206,6 +210,8 @@ class Mixture(ByColumn, Criteria):
         knowledge.joint  # noqa: B018  what cannot be solved is said before anything changes
         _tell_of_empty(len(known.statistics.classes), removed)
         self._replace(knowledge)
+        if hasattr(self, "schema_") and not isinstance(X, Table):
+            self.schema_ = self.schema_.reaching(self._opened(X))
         self.log_likelihood_ = found.log_likelihood
         return self
 
@@ -227,25 +233,31 @@ class Mixture(ByColumn, Criteria):
 
         Many rows that do not lie in memory stay there: some are drawn to begin with, then every step is a pass.
         """
-        if not is_typed(X):
+        if not self._is_table(X):
             table = self._read_first(X)
             return None, Hidden(table, None, read_weights(sample_weight, table.rows))
         opened = self._opened(X)
-        schema = self._inferred(opened, None)
-        kept = None if is_matrix(opened) else schema
+        read = partial(self._read_table, opened, sample_weight=sample_weight)
+        schema, rows = self._learned_as_table(opened, None, read)
+        return None if is_matrix(opened) else schema, rows
+
+    def _read_table(self, opened: Rows, schema: Schema, sample_weight: Any) -> Hidden:
         if not opened.held and sample_weight is None and isinstance(self.start, str):
             some = sampled(schema, opened, None, None, SAMPLE, 0, alike=True)
             if not some.whole:
                 weights = some.rows.assignment.weights
-                return kept, HiddenRows(some.rows.table, None, weights, (opened, schema, some.labelled))
-            return kept, Hidden(some.rows.table)
+                return HiddenRows(some.rows.table, None, weights, (opened, schema, some.labelled))
+            return Hidden(some.rows.table)
         table = schema.table(together(opened))
-        return kept, Hidden(table, None, read_weights(sample_weight, table.rows))
+        return Hidden(table, None, read_weights(sample_weight, table.rows))
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
         if kind is not Gaussian:
             return kind(pseudo_rows=self.pseudo_rows)
         return Gaussian(self.covariance, self.tied, pseudo_rows=self.pseudo_rows, uncorrelated=True)
+
+    def _correlates(self) -> bool:
+        return True  # within components, or by them
 
     def _checked(self, rows: Hidden) -> tuple[int, Any]:
         """Return the number of components and the start, or raise if they do not fit the rows."""

@@ -188,7 +188,11 @@ class Questions(Estimator):
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
         table = self._given_rows(cells, int(n))
         x, codes = self.joint_.drawn(table, generator, known) if given else self.joint_.sample(n, generator)
-        return self._drawn_rows(table, x, cells, generator), self.joint_.classes[codes]
+        return self._drawn_rows(table, self._within_limits(x), cells, generator), self.joint_.classes[codes]
+
+    def _within_limits(self, x: Array) -> Array:
+        """Return cells that are drawn or expected, within what their columns can hold."""
+        return x
 
     def _given_rows(self, given: Mapping[Any, Any], n: int) -> Table:
         """Return rows in which only some cells are there."""
@@ -235,7 +239,7 @@ class Questions(Estimator):
         codes = None if y is None else self._known_codes(y, table.rows)
         generator = None if how == "mean" else random_generator(random_state)
         filled = joint.expected(table, codes) if generator is None else joint.drawn(table, generator, codes)[0]
-        return self._filled_rows(X, rows, table, filled, generator)
+        return self._filled_rows(X, rows, table, self._within_limits(filled), generator)
 
     def _held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""

@@ -28,11 +28,14 @@ class Kind(NamedTuple):
     several: bool = False
 
 
+OF_TABLES = ("whole numbers", Named.name, Together.name, "bag of words")
+"""The families that only columns of tables have."""
+
 KINDS = {
-    "NaiveBayes": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, Named.name, Together.name, "bag of words", Mixed.name), several=True),
+    "NaiveBayes": Kind((*FAMILIES, *OF_TABLES), full=False, several=True),
+    "Classifier": Kind((*FAMILIES, *OF_TABLES, Mixed.name), several=True),
     "GaussianDiscriminant": Kind(("gaussian",)),
-    "Mixture": Kind((*FAMILIES, Named.name, Together.name, "bag of words"), several=True),
+    "Mixture": Kind((*FAMILIES, *OF_TABLES), several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),

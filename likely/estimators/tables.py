@@ -1,8 +1,8 @@
 """Questions about tables as they are: columns of any type, holes, names in any order, from frames or files."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from likely.engines import rows_of
 from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
 from likely.estimators.kept import Kept
-from likely.estimators.labelled import is_typed, together
+from likely.estimators.labelled import has_whole_numbers, is_typed, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
 from likely.reading import Rows
-from likely.schema import Column, Schema, check_name
+from likely.schema import Column, Schema, UnlikeSampleError, check_name
 from likely.statistics import Array
 from likely.table import Block, Table
+
+Learned = TypeVar("Learned")
 
 
 class TableQuestions(Kept):
@@ -28,6 +30,25 @@ class TableQuestions(Kept):
 
     def _opened(self, X: Any, *, known: bool = False) -> Rows:
         return rows_of(X, missing=self.missing, typed=not known)
+
+    def _is_table(self, X: Any) -> bool:
+        """Say whether X is to be learned as a table, whose columns have kinds."""
+        if is_typed(X):
+            return True
+        by_name = isinstance(self.columns, Mapping) and all(isinstance(name, str) for name in self.columns)
+        auto = isinstance(self.columns, str) and self.columns == "auto"
+        return (auto or by_name) and has_whole_numbers(X)
+
+    def _learned_as_table(self, rows: Rows, y: Any, learn: Callable[[Schema], Learned]) -> tuple[Schema, Learned]:
+        """Find out what the columns are from some rows, and learn from all; again where the others are unlike them."""
+        schema = self._inferred(rows, y)
+        while True:
+            try:
+                return schema, learn(schema)
+            except UnlikeSampleError as error:
+                if error.column in self._overrides():
+                    raise
+                schema = schema.with_kind(error.column, error.kind)
 
     def _inferred(self, rows: Rows, y: Any) -> Schema:
         schema = Schema.infer(rows, overrides=self._overrides())
@@ -124,6 +145,15 @@ class TableQuestions(Kept):
                 check_name(word, list(known), f"expected one of the categories of {self.joint_names[j]!r} in given=")
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
+    def _within_limits(self, x: Array) -> Array:
+        """Round whole numbers and keep them within the range that was seen, and others above 0 if all were."""
+        if not hasattr(self, "schema_"):
+            return x
+        limits = [column.limits for column in self.schema_.columns for _ in column.outputs]
+        whole = [kind == "integer" for kind in self.schema_.kinds]
+        low, high = np.array(limits).T
+        return np.asarray(np.clip(np.where(whole, np.rint(x), x), low, high))
+
     def _drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], generator: "np.random.Generator") -> Any:
         if not table.kinds:
             return super()._drawn_rows(table, x, given, generator)
@@ -133,6 +163,11 @@ class TableQuestions(Kept):
             cells = {name: drawn[name] for name in column.outputs}
             if column.kind == "date" and cells:
                 found[column.name] = drawn_dates(column, cells, given.get(column.name), generator)
+            elif column.kind == "boolean" and column.source in ("integer", "number"):  # yes and no as 1 and 0
+                found |= {
+                    name: np.array([x if x is None else int(x) for x in yes], dtype=object)
+                    for name, yes in cells.items()
+                }
             else:
                 found |= cells
         return arrow(found)

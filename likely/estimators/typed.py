@@ -14,7 +14,6 @@ from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import (
     collected,
     is_matrix,
-    is_typed,
     labelled,
     labelled_whole,
     tell_of_unlabelled,
@@ -53,14 +52,14 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        if not (is_typed(X) or isinstance(y, str)):
+        if not (self._is_table(X) or isinstance(y, str)):
             super().fit(X, y, sample_weight)
             self._keep_schema(None, y)
             return self
         X, y = with_labels(X, y, sample_weight)
         rows = self._opened(X)
-        schema = self._inferred(rows, y)
-        knowledge, last = self._collected(schema, rows, y, sample_weight, None)
+        learn = partial(self._collected, rows=rows, y=y, sample_weight=sample_weight, known=None)
+        schema, (knowledge, last) = self._learned_as_table(rows, y, learn)
         self._solve_now(last, knowledge)
         self._keep(last, knowledge)
         self._keep_schema(None if is_matrix(rows) else schema, y)
@@ -73,17 +72,22 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         named are learned when they come.
         """
         known = getattr(self, "_knowledge", None)
-        if not (hasattr(self, "schema_") if known else is_typed(X) or isinstance(y, str)):
+        if not (hasattr(self, "schema_") if known else self._is_table(X) or isinstance(y, str)):
             return super().partial_fit(X, y, classes, sample_weight)
         X, y = with_labels(X, y, sample_weight)
         rows = self._opened(X)
-        schema = self.schema_ if known else self._inferred(rows, y)
-        knowledge, last = self._collected(schema, rows, y, sample_weight, known)
+        learn = partial(self._collected, rows=rows, y=y, sample_weight=sample_weight, known=known)
+        if known:
+            schema = self.schema_.reaching(rows)
+            knowledge, last = learn(schema)
+        else:
+            schema, (knowledge, last) = self._learned_as_table(rows, y, learn)
         if classes is not None:
             statistics = knowledge.statistics.with_classes(np.unique(np.asarray(classes)))
             knowledge = knowledge.with_statistics(statistics)
         if known:
             self._replace(knowledge)
+            self.schema_ = schema
         else:
             self._keep(last, knowledge)
             self._keep_schema(None if is_matrix(rows) else schema, y)
@@ -109,7 +113,11 @@ class TableClassifier(TableQuestions, StreamedClassifier):
             one, two = getattr(self, "schema_", None), getattr(other, "schema_", None)
             if (one and one.essence) != (two and two.essence):
                 raise ValueError("expected a model of the same columns and kinds, got another: see schema_ of both")
-        return super().merge(*others)
+        super().merge(*others)
+        for other in others:
+            if hasattr(self, "schema_"):
+                self.schema_ = self.schema_.spanning(other.schema_)
+        return self
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
@@ -121,10 +129,11 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         hash of their content says which fold they are in, they stay where they lie, and only the measures come back.
         """
         X, y = with_labels(X, y)
-        if not (is_typed(X) or isinstance(y, str)):
+        if not (self._is_table(X) or isinstance(y, str)):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         rows = self._opened(X)
-        return self._evaluated_of(rows, self._inferred(rows, y), y, sample_weight, folds, random_state)
+        settings = {"y": y, "sample_weight": sample_weight, "folds": folds, "random_state": random_state}
+        return self._learned_as_table(rows, y, partial(self._evaluated_of, rows, **settings))[1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""

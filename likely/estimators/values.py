@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.families import FAMILIES, GaussianPrior, Named, Numbered, Together, on_one_line
+from likely.families import FAMILIES, GaussianPrior, Named, Numbered, Together, WholeNumbers, on_one_line
 from likely.families.gaussian import FlatDirections
 from likely.families.leave_one_out import LeaveOneOut
 from likely.families.regularised import Regularised
@@ -32,6 +32,7 @@ _OF_TEXT = {
 RECORDS: dict[str, type[Any]] = {
     **FAMILIES,
     "numbered categories": Numbered,
+    "whole numbers": WholeNumbers,
     "named categories": Named,
     "categories together": Together,
     "left-out categories": LeaveOneOut,

@@ -10,7 +10,7 @@ from likely.families.base import (
     readable_errors,
     subtract_logs,
 )
-from likely.families.categorical import Categorical, Numbered
+from likely.families.categorical import Categorical, Numbered, WholeNumbers
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.named import Named
 from likely.families.positive import Exponential, Gamma, Poisson
@@ -42,6 +42,7 @@ __all__ = [
     "QuadraticForm",
     "Together",
     "UnsolvableError",
+    "WholeNumbers",
     "on_one_line",
     "readable_errors",
     "subtract_logs",

@@ -7,9 +7,9 @@ import numpy as np
 
 from likely.families.bag_density import BagDensity, of_present
 from likely.families.base import Density, Family
+from likely.families.categorical import LOG_SMALLEST
 from likely.families.counting import Counted, Counting
 from likely.families.pseudo_counts import PseudoCounts, check_smoothing
-from likely.families.words import LOG_SMALLEST
 from likely.statistics import Array, Assignment, Shared, Statistics
 from likely.table import Block
 from likely.text import Analyzer, Kept, WordStatistics, collect_words

@@ -1,6 +1,6 @@
 """Columns of categories, smoothed by pseudo-counts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,6 +13,8 @@ from likely.families.base import Codes, Density, Family, on_one_line
 from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block
 
+LOG_SMALLEST = float(np.log(5e-324))
+"""The logarithm of the smallest number above 0: it stands for log 0 where that is compared, or taken away again."""
 CATEGORY = np.dtype([("column", np.int64), ("value", np.float64)])
 
 
@@ -85,6 +87,28 @@ class Categorical(Smoothed):
         for first, last in pairwise(starts):
             shares[:, first:last] = within_classes(smoothed[:, first:last])
         return starts.astype(np.int64), shares
+
+
+class WholeNumbers(Categorical):
+    """Columns of whole numbers, each with a share of its own. A number not seen in training is less usual than others.
+
+    It says nothing of the class, as an unseen category does, but it is not missing: in every class one such number is
+    imagined to have λ rows, λ / (n + λ(V + 1)) for V numbers in n rows of all classes.
+    """
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return the shares of the numbers, and that of all others together."""
+        seen = without_unseen(statistics)
+        starts, shares = self.shares(seen)
+        imagined = np.broadcast_to(self.pseudo_counts(*shares.shape), shares.shape).mean(axis=0)
+        counts = seen.sums["count"].sum(axis=0)
+        log_others = np.zeros(len(starts) - 1)
+        for j, (first, last) in enumerate(pairwise(starts)):
+            if last > first:
+                one = imagined[first:last].mean()
+                log_others[j] = np.log(one / (counts[first:last].sum() + one * (last - first + 1))) if one else -np.inf
+        values = seen.labels["category"]["value"].copy()
+        return WholeNumbersDensity(values, starts, shares, self.domain, np.maximum(log_others, LOG_SMALLEST))
 
 
 @dataclass(frozen=True)
@@ -189,3 +213,35 @@ class CategoricalDensity(Density):
         part = slice(self.starts[j], self.starts[j + 1])
         starts = np.array([0, self.starts[j + 1] - self.starts[j]])
         return CategoricalDensity(self.values[part], starts, self.shares[:, part], self.domain)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeNumbersDensity(CategoricalDensity):
+    """The shares of every column's numbers that were seen, and what others have."""
+
+    log_others: Array = field(default_factory=lambda: np.zeros(0))
+    """log p of a number that was not seen, one for each column"""
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's numbers: shares of what the numbers that were not seen leave."""
+        super().add_log_density(block, out)
+        cells = block.values()
+        there = ~np.isnan(cells)
+        log_seen = np.log1p(-np.exp(self.log_others))
+        out += (there @ log_seen)[:, None]
+        known = np.zeros((len(cells), 1))
+        ones = np.ones((len(self.values), 1))
+        native.score_categories(block.dense(), block.columns, self.domain, self.values, self.starts, ones, known)
+        odd = np.flatnonzero(known[:, 0] < there.sum(axis=1))
+        for j, (first, last) in enumerate(pairwise(self.starts) if len(odd) else ()):
+            unseen = there[odd, j] & ~np.isin(cells[odd, j], self.values[first:last])
+            out[odd[unseen]] += self.log_others[j] - log_seen[j]
+
+    def add_scores(self, block: Block, out: Array) -> None:
+        """Add the log shares: a number that was not seen says nothing of the class."""
+        super().add_log_density(block, out)
+
+    def column(self, j: int) -> "WholeNumbersDensity":
+        """Return the density of one column."""
+        one = super().column(j)
+        return WholeNumbersDensity(one.values, one.starts, one.shares, self.domain, self.log_others[[j]])

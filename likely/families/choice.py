@@ -10,19 +10,35 @@ from likely.table import Block
 
 # Larger numbers are no counts.
 _MOST_COUNTED = 1e9
+# Steps that are narrower in standard deviations are as good as a density: the next term of the series is below 1e-6.
+_NARROW = 0.2
+_ROOT2 = math.sqrt(2.0)
 
 
-def family_of_integers(block: Block, assignment: Assignment) -> str:
+def family_of_integers(block: Block, assignment: Assignment, most_categories: int | None = None) -> str:
     """Return "categorical", "poisson" or "gaussian", whichever explains one column of whole numbers best.
 
-    Each gets the parameters of greatest likelihood in every class, and pays ½ log n for each of them (BIC). A
-    Gaussian's density stands for the probability of a step between neighbouring numbers.
+    Each is a probability of whole numbers: a Gaussian's is that of a step around each of them, a difference of its
+    distribution function. Each has the parameters of greatest likelihood in every class and pays ½ log n for each of
+    them (BIC). Categories pay for their support, too: log C(R, V) to say which V of the R numbers in their range exist.
 
+    Parameters
+    ----------
+    block, assignment
+        the column, and the classes of its rows
+    most_categories
+        so many distinct numbers at most are taken for categories; by default any number of them
+
+    Examples
+    --------
     >>> from likely.labels import read_assignment
     >>> from likely.table import read_table
     >>> dice = np.repeat(np.arange(1, 7), 20)[:, None]
     >>> family_of_integers(Block(read_table(dice), None), read_assignment(np.arange(120) % 2, None, 120))
     'categorical'
+    >>> amounts = np.arange(120)[:, None] ** 2
+    >>> family_of_integers(Block(read_table(amounts), None), read_assignment(np.arange(120) % 2, None, 120))
+    'gaussian'
     """
     classes, codes, weights = assignment
     ((values, counts),) = native.collect_categories(block.dense(), block.columns, "real", len(classes), codes, weights)
@@ -30,17 +46,32 @@ def family_of_integers(block: Block, assignment: Assignment) -> str:
     if len(values) < 2 or not n.any():
         return "categorical"
     counts, n = counts[:, n > 0], n[n > 0]
-    price = 0.5 * math.log(n.sum())
-    k = len(n)
-    with np.errstate(over="ignore", invalid="ignore"):
-        gaussian = np.nan_to_num(_gaussian(values, counts, n), nan=-np.inf)
-    scores = {
-        "categorical": _categorical(counts, n) - price * k * (len(values) - 1),
-        "gaussian": gaussian - price * k * 2,
-    }
+    price = 0.5 * math.log(max(n.sum(), 2.0))
+    k, step = len(n), _step(values)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        gaussian = np.nan_to_num(_gaussian(values, counts, n, step), nan=-np.inf)
+    scores = {"gaussian": gaussian - price * k * 2}
     if values[0] >= 0 and values[-1] < _MOST_COUNTED:
         scores["poisson"] = _poisson(values, counts, n) - price * k
+    if most_categories is None or len(values) <= most_categories:
+        support = _log_subsets((values[-1] - values[0]) / step + 1, len(values))
+        scores = {"categorical": _categorical(counts, n) - price * k * (len(values) - 1) - support, **scores}
     return max(scores, key=lambda name: scores[name])
+
+
+def _step(values: Array) -> float:
+    """Return the greatest step of which all differences between numbers are multiples."""
+    differences = np.diff(values)
+    if differences.max() < 2**53:
+        return float(np.gcd.reduce(differences.astype(np.int64)))
+    return float(differences.min())
+
+
+def _log_subsets(numbers: float, chosen: int) -> float:
+    """Return log C(numbers, chosen)."""
+    if numbers > 1e6 * chosen:  # where logarithms of factorials would lose the digits of their difference
+        return chosen * math.log(numbers) - math.lgamma(chosen + 1)
+    return math.lgamma(numbers + 1) - math.lgamma(chosen + 1) - math.lgamma(numbers - chosen + 1)
 
 
 def _categorical(counts: Array, n: Array) -> float:
@@ -48,12 +79,27 @@ def _categorical(counts: Array, n: Array) -> float:
     return float((counts * np.log(np.where(counts > 0, shares, 1.0))).sum())
 
 
-def _gaussian(values: Array, counts: Array, n: Array) -> float:
-    step = np.diff(values).min()
+def _gaussian(values: Array, counts: Array, n: Array, step: float) -> float:
     mean = values @ counts / n
     variance = (counts * (values[:, None] - mean) ** 2).sum(axis=0) / n
-    variance = np.maximum(variance, step**2 / 12)  # that of a number known to one step only
-    return float((-0.5 * n * (np.log(2 * np.pi * variance / step**2) + 1)).sum())
+    deviation = np.sqrt(np.maximum(variance, step**2 / 12))  # that of a number known to one step only
+    total = 0.0
+    for c in range(len(n)):
+        seen = counts[:, c] > 0
+        total += float(counts[seen, c] @ _log_masses((values[seen] - mean[c]) / deviation[c], step / deviation[c]))
+    return total
+
+
+def _log_masses(z: Array, width: float) -> Array:
+    """Return log Φ(z + ½ width) − Φ(z − ½ width), without losing the tails."""
+    if width < _NARROW:  # the density, and the next term of the series
+        return np.asarray(np.log(width) - 0.5 * (z**2 + math.log(2 * math.pi)) + width**2 / 24 * (z**2 - 1))
+    near = np.abs(z) - 0.5 * width  # tails are alike on both sides: the upper one keeps its digits
+    mass = np.array([0.5 * (math.erfc(a / _ROOT2) - math.erfc((a + width) / _ROOT2)) for a in near.tolist()])
+    logs = np.log(mass)
+    # Beyond what a double holds, the tail is φ(a)/a, and what lies behind the step is nothing beside it.
+    far = -0.5 * (near**2 + math.log(2 * math.pi)) - np.log(np.maximum(near, 1.0))
+    return np.where(mass > 0, logs, far)
 
 
 def _poisson(values: Array, counts: Array, n: Array) -> float:

@@ -70,7 +70,7 @@ class Together(Named):
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of combinations in every class, less one: shares sum to 1."""
         assert isinstance(density, TogetherDensity)
-        return classes * max(density.shares[0].size - 1, 0)
+        return classes * max(int(density.shares[0].size) - 1, 0)
 
     def size(self, statistics: Statistics) -> int:
         """Return how many combinations have a share, or raise ValueError if there are too many, or none are labels."""

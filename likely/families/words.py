@@ -8,13 +8,10 @@ import numpy as np
 
 from likely import native
 from likely.families.base import Codes, Density, LinearForm, subtract_logs
-from likely.families.categorical import Smoothed
+from likely.families.categorical import LOG_SMALLEST, Smoothed
 from likely.families.moments import collect_moments
 from likely.statistics import Array, Assignment, Statistics, class_weights
 from likely.table import Block, SparseRows
-
-LOG_SMALLEST = float(np.log(5e-324))
-"""The logarithm of the smallest number above 0: it stands for log 0 where that is compared, or taken away again."""
 
 
 def _sparse(block: Block) -> SparseRows | None:

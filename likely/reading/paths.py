@@ -14,8 +14,9 @@ from likely.reading.delimited import Delimited
 from likely.reading.formats import Format
 from likely.reading.lines import JsonLines
 from likely.reading.places import File, found_files
+from likely.reading.sampling import drawn
 from likely.reading.settling import Joined, Settled, Written
-from likely.reading.sources import Once, Source, pieces, read_ahead, spread
+from likely.reading.sources import Once, Source, pieces, read_ahead
 
 _SMALL = 16 << 20
 
@@ -109,8 +110,7 @@ class Files(Source):
         if self.text:
             return super().sample(rows)
         if (self.total or 0) < _SMALL:
-            read = list(self.batches())
-            return [spread(batch, max(1, rows // len(read))) for batch in read]
+            return drawn(list(self.batches()), rows)
         spots = _spots(self._files)
         share = max(1, -(-rows // len(spots)))
         taken = []

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likely.reading.arrays import is_text, is_true_or_false, recast, wider
-from likely.reading.sources import KEPT, Source, spread
+from likely.reading.sampling import drawn
+from likely.reading.sources import KEPT, Source
 
 _SAMPLED, _PARTS = 2000, 16
 # In order: the first of them that fits what follows it in the tuple is tried when a cell does not fit.
@@ -115,7 +116,7 @@ class Settled(Source):
             if held is not None:
                 held = [*held, batch] if size <= KEPT else None
             if i % step == 0:
-                self._sample.append(spread(batch, _SAMPLED))
+                self._sample += drawn([batch], _SAMPLED)
                 if len(self._sample) > _PARTS:
                     del self._sample[1::2]
                     step *= 2
@@ -131,11 +132,9 @@ class Settled(Source):
             yield self._typed(batch, schema)
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
-        """Return rows from all parts that were kept of the first pass."""
+        """Return rows, drawn by their content, of all that was kept of the first pass."""
         schema = self.schema
-        kept = self._sample if self._held is None else self._held
-        share = max(1, rows // max(1, len(kept)))
-        return [self._typed(spread(batch, share), schema) for batch in kept]
+        return [self._typed(batch, schema) for batch in drawn(self._sample if self._held is None else self._held, rows)]
 
     def _typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         found = dict(zip(batch.schema.names, batch.columns, strict=True))

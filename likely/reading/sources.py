@@ -11,6 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from likely.reading.arrays import UNNAMED, is_named, plain_batch
+from likely.reading.sampling import drawn
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""
@@ -69,14 +70,6 @@ def first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
     return taken
 
 
-def spread(batch: pa.RecordBatch, rows: int) -> pa.RecordBatch:
-    """Return up to so many rows of a batch, evenly spaced."""
-    if batch.num_rows <= rows:
-        return batch
-    places = pa.array([i * batch.num_rows // rows for i in range(rows)], pa.int64())
-    return batch.take(places)
-
-
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Return the rows of a batch in batches that are not too large."""
     step = max(1, BATCH * max(1, batch.num_rows) // max(1, batch.nbytes))
@@ -117,9 +110,8 @@ class Held(Source):
                 yield piece
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
-        """Return evenly spaced rows."""
-        share = rows / max(1, self.total or 0)
-        return [spread(b, max(1, round(b.num_rows * share))) if share < 1 else b for b in self._batches]
+        """Return rows drawn by their content."""
+        return drawn(self._batches, rows)
 
 
 class Again(Source):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.reading import Rows
-from likely.schema.column import FAMILIES, KINDS, Column, Seen
+from likely.schema.column import FAMILIES, KINDS, Column, Seen, UnlikeSampleError
 from likely.statistics import Labels
 from likely.table import Room, Table
 from likely.telling import tell
@@ -96,6 +96,21 @@ class Schema:
         for name in names:
             self.column(name)
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
+
+    def with_kind(self, name: str, kind: str) -> Self:
+        """Return the schema in which a column is of another kind."""
+        return replace(self, columns=tuple(replace(c, kind=kind) if c.name == name else c for c in self.columns))
+
+    def spanning(self, other: "Schema") -> Self:
+        """Return the schema with ranges of numbers in which those of another one are, too."""
+        theirs = {column.name: column for column in other.columns}
+        return replace(self, columns=tuple(c.spanning(theirs.get(c.name, c)) for c in self.columns))
+
+    def reaching(self, rows: Rows, sample: int = 10_000) -> Self:
+        """Return the schema with ranges of numbers in which those of more rows are, too, as a sample shows them."""
+        from likely.schema.inferring import ranges
+
+        return self.spanning(ranges(self, rows.sample(sample)))
 
     def table(
         self,
@@ -230,4 +245,4 @@ def coded_target(batch: "pa.RecordBatch | pa.Table", name: str) -> tuple[Labels,
     return coded_labels(batch.column(name), name)
 
 
-__all__ = ["FAMILIES", "KINDS", "Column", "Schema", "Seen", "coded_target", "read_target"]
+__all__ = ["FAMILIES", "KINDS", "Column", "Schema", "Seen", "UnlikeSampleError", "coded_target", "read_target"]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely.labels import text_array
 from likely.reading.arrays import LABELS, emptied, is_named, is_text, plain, text_of
+from likely.schema.column import UnlikeSampleError
 from likely.schema.dates import date_part
 from likely.schema.evenly import evenly_laid
 from likely.statistics import Labels
@@ -46,11 +47,11 @@ class UnfitCellError(ValueError):
         super().__init__(expected, value, row)
         self.expected, self.value, self.row = expected, value, row
 
-    def sentence(self, name: str, where: str = "") -> str:
-        """Return what to say, and to do."""
+    def sentence(self, name: str, where: str = "", kind: str = "category") -> str:
+        """Return what to say, and to do: the column may be of another kind."""
         return (
             f"expected {self.expected} in column {name!r}, got {self.value!r}{where}: correct the cell, say that such "
-            f'text is missing, or fit with columns={{{name!r}: "category"}}'
+            f'text is missing, or fit with columns={{{name!r}: "{kind}"}}'
         )
 
 
@@ -130,7 +131,11 @@ def _read(column: "Column", cells: Any, numbers: Sequence[int]) -> list[Any]:
     try:
         return _parts_of(column, cells)
     except UnfitCellError as error:
-        raise ValueError(error.sentence(column.name, f" in row {int(numbers[error.row]) + 1}")) from None
+        where = f" in row {int(numbers[error.row]) + 1}"
+        if column.kind == "boolean" and column.source in ("integer", "number") and source_of(cells.type) != "text":
+            kind = "integer" if "." not in error.value and error.value.lstrip("-").isdigit() else "number"
+            raise UnlikeSampleError(error.sentence(column.name, where, kind), column.name, kind) from None
+        raise ValueError(error.sentence(column.name, where)) from None
 
 
 def _parts_of(column: "Column", cells: Any) -> list[Any]:
@@ -207,6 +212,12 @@ def _yes_or_no(cells: Any) -> Any:
     cells = _decoded(cells)
     if pa.types.is_boolean(cells.type):
         return cells
+    if source_of(cells.type) in ("number", "integer"):
+        there = pc.if_else(pc.is_nan(cells), None, cells) if pa.types.is_floating(cells.type) else cells
+        row = pc.index(pc.and_(pc.not_equal(there, 0), pc.not_equal(there, 1)), True).as_py()
+        if row >= 0:
+            _refuse("yes or no (true or false, 1 or 0)", cells, row)
+        return pc.equal(there, 1)
     text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
     yes = pc.is_in(text, value_set=pa.array(_YES, text.type))
     unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(_NO, text.type)))))

@@ -1,7 +1,8 @@
 """A column of a table: what it is called, what it holds, and what a sample of it shows."""
 
+import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
@@ -38,6 +39,17 @@ class Seen(NamedTuple):
     note: str = ""
 
 
+class UnlikeSampleError(ValueError):
+    """A cell shows that a column is not of the kind that a sample of it showed: its name, and a kind that fits."""
+
+    def __init__(self, sentence: str, column: str, kind: str):
+        super().__init__(sentence, column, kind)
+        self.column, self.kind = column, kind
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 @dataclass(frozen=True)
 class Column:
     """A column: its name, its kind, and what its cells are where the table lies.
@@ -53,6 +65,8 @@ class Column:
     parts: tuple[str, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
     type: str = field(default="", compare=False)
+    range: tuple[float, float] | None = field(default=None, compare=False)
+    """the least and the greatest number that was seen"""
     seen: Seen | None = field(default=None, compare=False)
 
     @property
@@ -67,6 +81,8 @@ class Column:
         described: dict[str, Any] = {"name": self.name, "kind": self.kind, "source": self.source}
         if self.family is not None:
             described["family"] = self.family
+        if self.range is not None:
+            described["range"] = list(self.range)
         if self.kind == "date":
             described |= {"parts": list(self.parts), "fixed": dict(self.fixed), "type": self.type}
         return described
@@ -78,8 +94,8 @@ class Column:
             raise ValueError(f"expected a column by name, kind and source, got {type(described).__name__}")
         name, kind, source = (described.get(key) for key in ("name", "kind", "source"))
         family, parts = described.get("family"), described.get("parts", [])
-        fixed, date_type = described.get("fixed", {}), described.get("type", "")
-        if unknown := set(described) - {"name", "kind", "source", "family", "parts", "fixed", "type"}:
+        fixed, date_type, extent = described.get("fixed", {}), described.get("type", ""), described.get("range")
+        if unknown := set(described) - {"name", "kind", "source", "family", "parts", "fixed", "type", "range"}:
             raise ValueError(f"expected a column by name, kind and source, got also {sorted(unknown)[0][:50]!r}")
         if not isinstance(name, str) or len(name) > _LONGEST_NAME:
             raise ValueError(f"expected text as the name of a column, got {type(name).__name__}")
@@ -102,13 +118,37 @@ class Column:
             raise ValueError(f"expected parts of dates that are the same in all rows for {where}, got others")
         if not isinstance(date_type, str) or (date_type and not re.fullmatch(DATE_TYPE, date_type)):
             raise ValueError(f"expected a type of dates for {where}, got {_short(date_type)}")
-        return cls(name, kind, source, family, tuple(parts), tuple(fixed.items()), date_type)
+        if extent is not None and (kind not in ("number", "integer") or not _is_range(extent)):
+            raise ValueError(f"expected the least and the greatest number of {where}, got {_short(extent)}")
+        return cls(
+            name, kind, source, family, tuple(parts), tuple(fixed.items()), date_type, extent and (extent[0], extent[1])
+        )
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """What cells that are drawn or filled in lie between: whole numbers in their range, others not below 0."""
+        if self.range is None:
+            return -math.inf, math.inf
+        if self.kind == "integer":
+            return self.range
+        return 0.0 if self.range[0] >= 0 else -math.inf, math.inf
+
+    def spanning(self, other: "Column") -> "Column":
+        """Return the column, in whose range is that of another, too."""
+        if self.range is None or other.range is None:
+            return self
+        return replace(self, range=(min(self.range[0], other.range[0]), max(self.range[1], other.range[1])))
 
 
 def _is_part(part: str, value: str) -> bool:
     return len(value) < 20 and (
         (value.lstrip("-").isascii() and value.lstrip("-").isdigit()) or part not in ("year", "hour")
     )
+
+
+def _is_range(extent: Any) -> bool:
+    numbers = isinstance(extent, list) and len(extent) == 2 and all(type(x) in (int, float) for x in extent)
+    return numbers and all(map(math.isfinite, extent)) and extent[0] <= extent[1]
 
 
 def _short(value: Any) -> str:

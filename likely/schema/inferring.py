@@ -1,7 +1,9 @@
 """What columns are, by their types and a sample of their cells."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +25,9 @@ from likely.schema.column import (
 )
 from likely.schema.dates import date_part
 
+if TYPE_CHECKING:
+    from likely.schema import Schema
+
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
 _ENOUGH = 20
@@ -42,15 +47,16 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
         if given not in KINDS and given not in FAMILIES:
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
-    table = rows.sample(sample)
+    table, named = rows.sample(sample), rows.names is not None
     return tuple(
-        _column(name, plain(table.column(name)), overrides.get(name), codes=not rows.missing) for name in names
+        _column(name, plain(table.column(name)), overrides.get(name), codes=not rows.missing, named=named)
+        for name in names
     )
 
 
-def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
+def _column(name: str, cells: Any, given: str | None, *, codes: bool, named: bool) -> Column:
     source = source_of(cells.type)
-    kind, note = _kind(cells, source, codes=codes)
+    kind, note = _kind(cells, source, codes=codes, named=named)
     family = given if given in FAMILIES else None
     if given is not None:
         kind, note = FAMILIES.get(given, given), ""
@@ -63,21 +69,71 @@ def _column(name: str, cells: Any, given: str | None, *, codes: bool) -> Column:
             raise ValueError(f"expected numbers, text, dates or yes/no in column {name!r}, got {cells.type}: ignore it")
     seen = _seen(cells, source, note)
     if kind != "date":
-        return Column(name, kind, source, family, seen=seen)
+        extent = _range(cells) if named and kind in ("number", "integer") and source in ("number", "integer") else None
+        return Column(name, kind, source, family, range=extent, seen=seen)
     parts, fixed = _parts(name, cells)
     if not parts:
         seen = seen._replace(note="the same in all rows" if len(cells) else "no rows")
-    return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen)
+    return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen=seen)
 
 
-def _kind(cells: Any, source: str, *, codes: bool) -> tuple[str, str]:
+def _kind(cells: Any, source: str, *, codes: bool, named: bool) -> tuple[str, str]:
     if pa.types.is_null(cells.type):
         return "ignore", "all missing"
     if source == "other":
         return "ignore", f"{cells.type} is not read"
     if pa.types.is_dictionary(cells.type):
         return "category", ""
-    return _kind_of_text(cells, codes=codes) if source == "text" else (source, "")
+    if source == "text":
+        return _kind_of_text(cells, codes=codes)
+    # The columns of an array are all of one type, which says nothing of any of them.
+    return _kind_of_numbers(cells) if named and source in ("number", "integer") else source, ""
+
+
+def _kind_of_numbers(cells: Any) -> str:
+    """Return what numbers are: yes/no if they are 0 and 1, integers if all are whole, whatever type holds them.
+
+    A library may make floats of integers among which one is missing.
+    """
+    found = _range(cells)
+    if found is None or (pa.types.is_floating(cells.type) and not is_whole(cells)):
+        return source_of(cells.type)
+    return "boolean" if found == (0.0, 1.0) else "integer"
+
+
+def is_whole(cells: Any) -> bool:
+    """Say whether all floats that are there are whole numbers, and none so large that floats cannot tell.
+
+    >>> is_whole(pa.array([1.0, None, 3.0])), is_whole(pa.array([1.0, 0.5])), is_whole(pa.array([1e300]))
+    (True, False, False)
+    """
+
+    def whole(some: Any) -> bool:
+        there = some.drop_null().filter(pc.invert(pc.is_nan(some.drop_null())))
+        fits = pc.and_(pc.equal(there, pc.trunc(there)), pc.less_equal(pc.abs(there), float(1 << 53)))
+        return bool(pc.all(fits).as_py())
+
+    return whole(cells.slice(0, 64)) and whole(cells)  # most are seen not to be at once
+
+
+def ranges(schema: "Schema", table: pa.Table) -> "Schema":
+    """Return the schema with the ranges of the numbers in some rows, and no others."""
+    found = {name: plain(table.column(name)) for name in table.schema.names}
+    columns = [
+        replace(column, range=_range(found[column.name]))
+        for column in schema.columns
+        if column.name in found and source_of(found[column.name].type) in ("number", "integer")
+    ]
+    return replace(schema, columns=tuple(columns))
+
+
+def _range(cells: Any) -> tuple[float, float] | None:
+    """Return the least and the greatest number that is there; None if there is none, or one is infinite."""
+    found = pc.min_max(cells).as_py()  # which passes over NaN
+    low, high = found["min"], found["max"]
+    if low is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return float(low), float(high)
 
 
 def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
