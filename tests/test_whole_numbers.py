@@ -1,0 +1,327 @@
+"""Columns of whole numbers: which family they follow, what they are in every container, and what is drawn of them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, poisson
+
+from likely import Classifier, Mixture, NaiveBayes, load
+from likely.families.choice import _log_masses, _log_subsets, family_of_integers
+from likely.labels import read_assignment
+from likely.reading import open_rows
+from likely.reading.sampling import drawn
+from likely.schema import Schema
+from likely.table import Block, read_table
+
+
+def family(x, classes=1):
+    x = np.asarray(x, dtype=float)[:, None]
+    return family_of_integers(Block(read_table(x), None), read_assignment(np.arange(len(x)) % classes, None, len(x)))
+
+
+# The choice
+
+
+@pytest.mark.parametrize("width", [0.003, 0.1, 0.19, 0.21, 1.0, 3.0])
+def test_masses_are_differences_of_the_distribution_function(width):
+    z = np.array([-30.0, -8.0, -1.3, 0.0, 0.4, 5.0, 12.0])
+    upper = np.abs(z)
+    with np.errstate(divide="ignore"):
+        want = np.log(norm.sf(upper - width / 2) - norm.sf(upper + width / 2))
+    np.testing.assert_allclose(_log_masses(z, width), want, rtol=2e-6)
+
+
+def test_masses_beyond_what_a_double_holds_keep_falling():
+    found = _log_masses(np.array([40.0, 60.0, 1e3, 1e6]), 1.0)
+    assert np.isfinite(found).all()
+    assert (np.diff(found) < 0).all()
+    want = norm.logsf([39.5, 59.5]) + np.log1p(-np.exp(norm.logsf([40.5, 60.5]) - norm.logsf([39.5, 59.5])))
+    np.testing.assert_allclose(found[:2], want, rtol=1e-4)
+
+
+def test_subsets():
+    for n, k in ((6, 6), (10, 3), (50_000, 700)):
+        assert _log_subsets(n, k) == pytest.approx(math.log(math.comb(n, k)), rel=1e-12, abs=1e-9)
+    assert _log_subsets(1e15, 3) == pytest.approx(math.log(math.comb(10**15, 3)), rel=1e-9)
+
+
+def _brute_force(x):
+    """The three scores by the textbook, one class."""
+    n = len(x)
+    values, counts = np.unique(x, return_counts=True)
+    price = 0.5 * np.log(n)
+    step = np.gcd.reduce(np.diff(values).astype(int))
+    numbers = int((values[-1] - values[0]) / step) + 1
+    deviation = max(x.std(), step / np.sqrt(12))
+    upper, half = np.abs(x - x.mean()) / deviation, step / deviation / 2
+    masses = norm.sf(upper - half) - norm.sf(upper + half)
+    with np.errstate(divide="ignore"):
+        gaussian = np.log(masses).sum() - 2 * price
+    return {
+        "categorical": (counts * np.log(counts / n)).sum()
+        - price * (len(values) - 1)
+        - math.log(math.comb(numbers, len(values))),
+        "gaussian": gaussian,
+        "poisson": poisson.logpmf(x, x.mean()).sum() - price if values[0] >= 0 else -np.inf,
+    }
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(0, 2**32 - 1))
+def test_the_choice_is_that_of_the_textbook(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 300))
+    x = [
+        lambda: rng.poisson(rng.uniform(0.5, 30), n),
+        lambda: np.rint(rng.normal(50, rng.uniform(0.5, 20), n)),
+        lambda: rng.integers(1, rng.integers(3, 40), n),
+        lambda: rng.choice([1, 2, 5, 70], n, p=[0.6, 0.2, 0.1, 0.1]),
+        lambda: np.rint(rng.lognormal(5, 1, n)),
+        lambda: 5 * rng.integers(-4, 5, n),
+    ][rng.integers(6)]().astype(float)
+    x[:2] = x[:2].min(), x[:2].min() + 1  # two values at least
+    scores = _brute_force(x)
+    best, second = sorted(scores.values(), reverse=True)[:2]
+    if best - second > 1e-6 * abs(best):
+        assert family(x) == max(scores, key=lambda name: scores[name])
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.05, 0.15, 0.3, 0.5, 0.9, 0.99])
+def test_zeros_and_ones_are_never_gaussian(share):
+    rng = np.random.default_rng(0)
+    x = (rng.random(2000) < share).astype(int)
+    x[:2] = 0, 1
+    assert family(x) == "categorical"
+    table = pd.DataFrame({"flag": x, "other": rng.normal(size=2000), "y": rng.choice(["a", "b"], 2000)})
+    for model in (NaiveBayes(), Classifier()):
+        model.fit(table, "y")
+        assert model.schema_.column("flag").kind == "boolean"
+        rows, _ = model.sample(500, random_state=0)
+        assert set(rows.column("flag").to_pylist()) <= {0, 1}
+        assert model.predict_proba(table, of="flag").shape == (2000, 2)
+        assert np.abs(model.explain(table).cells).max() < 50
+
+
+def test_codes_are_categories_counts_are_poisson_and_amounts_are_numbers():
+    rng = np.random.default_rng(1)
+    assert family(rng.integers(1, 7, 500)) == "categorical"
+    assert family(rng.choice([10, 11, 40, 77, 503], 500)) == "categorical"
+    assert family(rng.poisson(4, 500)) == "poisson"
+    assert family(np.rint(rng.lognormal(8, 0.8, 735))) == "gaussian"
+    assert family(np.rint(rng.normal(50, 12, 500))) == "gaussian"
+    assert family(10 * np.rint(rng.normal(50, 12, 500))) == "gaussian"  # in another unit
+
+
+# An amount that hardly repeats
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, Classifier])
+def test_a_number_that_nobody_has_seen_is_less_usual_than_one_that_was(make):
+    rng = np.random.default_rng(2)
+    columns = {
+        "amount": np.rint(rng.lognormal(8, 0.8, 735)).astype(int),
+        "age": rng.integers(18, 80, 735),
+        "die": rng.integers(1, 7, 735),
+        "visits": rng.poisson(2, 735),
+    }
+    table = pd.DataFrame({**columns, "y": rng.choice(["a", "b"], 735)})
+    model = make().fit(table, "y")
+    seen = model.log_density(table.drop(columns="y"))
+    for name in columns:
+        odd = table.drop(columns="y").assign(**{name: 10**8})
+        assert (model.log_density(odd) < seen).all(), name
+        assert np.isfinite(model.predict_proba(odd)).all()
+
+
+def test_a_number_that_nobody_has_seen_says_nothing_of_the_class():
+    """Its probability is the same in all classes, and all of them sum to 1."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"die": rng.integers(1, 7, 300), "y": np.repeat(["a", "b"], [200, 100])})
+    for smoothing in (1.0, 0.25, 0.0):
+        model = NaiveBayes(smoothing=smoothing).fit(table, "y")
+        odd = pd.DataFrame({"die": [7, 1000, -3]})
+        np.testing.assert_allclose(model.predict_proba(odd), [model.priors_] * 3, rtol=1e-12)
+        seen = np.exp(model.log_density(pd.DataFrame({"die": np.arange(1, 7)}))).sum()
+        other = np.exp(model.log_density(odd))
+        np.testing.assert_allclose(other, smoothing / (300 + smoothing * 7), rtol=1e-12, atol=1e-300)
+        assert seen + other[0] == pytest.approx(1.0, rel=1e-14)
+
+
+def test_means_are_those_of_the_numbers():
+    rng = np.random.default_rng(4)
+    income = np.rint(rng.lognormal(8, 0.6, 735)).astype(int)
+    table = pd.DataFrame({"income": income, "y": np.repeat("a", 735)})
+    model = NaiveBayes().fit(table, "y")
+    filled = model.impute(pd.DataFrame({"income": [None]}))["income"].tolist()
+    assert filled == [round(income.mean())]
+
+
+# The same table in every container
+
+
+def _table(n=400, seed=5):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "flag": (rng.random(n) < 0.1).astype(int),
+            "visits": rng.poisson(3, n),
+            "amount": np.rint(rng.lognormal(8, 0.8, n)).astype(int),
+            "code": rng.choice([1, 2, 5], n),
+            "share": rng.random(n),
+            "town": rng.choice(["Oslo", "Rome"], n),
+        }
+    )
+    for name in ("flag", "visits", "amount", "code"):
+        frame[name] = frame[name].astype("Int64").mask(rng.random(n) < 0.1)
+    return frame.assign(y=rng.choice(["a", "b"], n))
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, Classifier], ids=["NaiveBayes", "Classifier"])
+def test_the_same_table_gives_the_same_model_from_any_container(make, tmp_path):
+    frame = _table()
+    floats = frame.copy()
+    for name in ("flag", "visits", "amount", "code"):
+        floats[name] = floats[name].astype(float)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    floats.to_parquet(tmp_path / "floats.parquet")
+    containers = {
+        "nullable": frame,
+        "pandas": floats,
+        "polars": pl.from_pandas(frame),
+        "csv": str(tmp_path / "a.csv"),
+        "parquet": str(tmp_path / "a.parquet"),
+        "parquet of floats": str(tmp_path / "floats.parquet"),
+        "records": frame.astype(object).where(frame.notna(), None).to_dict("records"),
+    }
+    models = {name: make().fit(data, "y") for name, data in containers.items()}
+    one = models.pop("nullable")
+    assert [column.kind for column in one.schema_.columns] == [
+        "boolean", "integer", "integer", "integer", "number", "category",
+    ]  # fmt: skip
+    rows = frame.drop(columns="y")
+    for name, model in models.items():
+        assert [c.kind for c in model.schema_.columns] == [c.kind for c in one.schema_.columns], name
+        assert [p.family for p in model.joint_.parts] == [p.family for p in one.joint_.parts], name
+        np.testing.assert_array_equal(model.log_density(rows), one.log_density(rows), err_msg=name)
+        np.testing.assert_array_equal(model.predict_proba(rows), one.predict_proba(rows), err_msg=name)
+
+
+def test_mixtures_are_the_same_from_a_frame_of_floats_and_of_integers():
+    frame = _table()[["flag", "visits", "amount"]]
+    a, b = Mixture(2).fit(frame), Mixture(2).fit(frame.astype(float))
+    np.testing.assert_array_equal(a.log_density(frame), b.log_density(frame))
+    assert a.schema_.kinds == b.schema_.kinds == ("boolean", "integer", "integer")
+
+
+def test_arrays_of_floats_stay_numbers():
+    X = np.random.default_rng(0).integers(0, 2, (50, 2)).astype(float)
+    model = NaiveBayes().fit(X, np.arange(50) % 2)
+    assert [part.family.name for part in model.joint_.parts] == ["gaussian"]
+
+
+def test_kinds_that_a_sample_does_not_show(tmp_path):
+    """Far down in a file there is a 2 among zeros and ones, and a half among whole numbers."""
+    n = 60_000
+    flag = np.arange(n) % 2
+    for value, kind in ((2, "integer"), (0.5, "number")):
+        odd = flag.astype(object)
+        odd[n - 7] = value
+        path = tmp_path / f"{kind}.csv"
+        path.write_text("flag,y\n" + "\n".join(f"{a},{b}" for a, b in zip(odd, np.arange(n) % 3 == 0, strict=True)))
+        assert NaiveBayes().fit(str(path), "y").schema_.column("flag").kind == kind
+    with pytest.raises(ValueError, match=r"expected yes or no .* got '2' in row 59994.*\"integer\""):
+        NaiveBayes({"flag": "boolean"}).fit(str(tmp_path / "integer.csv"), "y")
+    model = NaiveBayes().fit(pd.DataFrame({"flag": flag, "y": flag}), "y")
+    with pytest.raises(ValueError, match=r"expected yes or no .* got '3' in row 2"):
+        model.predict(pd.DataFrame({"flag": [1, 3]}))
+
+
+# What is drawn and filled in
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, Classifier, lambda: Mixture(2), lambda: Classifier(covariance="full")])
+def test_whole_numbers_are_drawn_whole_within_their_range_and_others_not_below_zero(make, tmp_path):
+    rng = np.random.default_rng(6)
+    n = 300
+    frame = pd.DataFrame(
+        {
+            "amount": np.rint(rng.lognormal(4, 1.2, n)).astype(int),
+            "visits": rng.poisson(1, n),
+            "length": rng.exponential(1.0, n),
+            "balance": rng.normal(0, 1, n),
+        }
+    )
+    model = make()
+    model = (
+        model.fit(frame) if isinstance(model, Mixture) else model.fit(frame.assign(y=rng.choice(["a", "b"], n)), "y")
+    )
+    model.save(tmp_path / "m.likely")
+    for one in (model, load(tmp_path / "m.likely")):
+        rows = one.sample(3000, random_state=0)[0].to_pandas()
+        holes = frame.mask(rng.random(frame.shape) < 0.4)
+        filled = one.impute(holes)
+        more = one.impute(holes, how="draw", random_state=0)
+        for cells in (rows, filled, more):
+            for name in ("amount", "visits"):
+                assert (cells[name] == np.rint(cells[name])).all(), name
+                assert cells[name].between(frame[name].min(), frame[name].max()).all(), name
+            assert (cells["length"] >= 0).all()
+        assert rows["balance"].min() < 0
+        assert pa.types.is_integer(one.sample(3, random_state=0)[0].column("amount").type)
+
+
+def test_ranges_grow_with_more_rows():
+    one = pd.DataFrame({"x": [5, 6, 9, 5], "y": ["a", "b", "a", "b"]})
+    two = pd.DataFrame({"x": [1, 30, 5, 5], "y": ["a", "b", "a", "b"]})
+    merged = NaiveBayes({"x": "poisson"}).fit(one, "y").merge(NaiveBayes({"x": "poisson"}).fit(two, "y"))
+    learned = NaiveBayes({"x": "integer"}).partial_fit(one, "y").partial_fit(two, "y")
+    assert learned.schema_.column("x").range == (1, 30)
+    assert merged.schema_.column("x").limits == (0.0, math.inf)
+    assert Mixture(1).fit(one[["x"]]).partial_fit(two[["x"]]).schema_.column("x").range == (1, 30)
+
+
+# Rows that kinds are found on
+
+
+def test_kinds_do_not_depend_on_where_rows_stand():
+    n = 40_000
+    rng = np.random.default_rng(7)
+    note = np.array([" ".join(rng.choice(["fine", "late", "cold", "warm", "soup"], 6)) + f" {i}" for i in range(n)])
+    note[::10] = "none"
+    for order in (np.arange(n), rng.permutation(n)):
+        assert Schema.infer(open_rows({"note": note[order].tolist()})).column("note").kind == "text"
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_rows_are_drawn_by_their_content(seed):
+    rng = np.random.default_rng(seed)
+    n, rows = int(rng.integers(50, 3000)), int(rng.integers(1, 50))
+    table = pa.table(
+        {
+            "number": pa.array(rng.integers(0, 9, n), mask=rng.random(n) < 0.1),
+            "text": pa.array(rng.choice(["a", "b", "ä"], n), mask=rng.random(n) < 0.1),
+            "yes": rng.random(n) < 0.5,
+            "day": pa.array(rng.integers(0, 5, n).astype("int32"), pa.date32()),
+        }
+    )
+    some = pa.Table.from_batches(drawn(table.to_batches(), rows))
+    assert some.num_rows == min(rows, n)
+    again = table.take(pa.array(rng.permutation(n)))
+    cut = pa.concat_tables([again.slice(0, n // 3), again.slice(n // 3)]).select(["yes", "text", "day", "number"])
+    cut = cut.set_column(3, "number", cut.column("number").cast(pa.float64()))
+    cut = cut.set_column(1, "text", cut.column("text").dictionary_encode().unify_dictionaries())
+    other = pa.Table.from_batches(drawn(cut.to_batches(), rows)).to_pandas().astype({"text": object})
+    keys = ["number", "text", "yes", "day"]
+
+    def ordered(frame):
+        return frame[keys].astype(str).sort_values(keys).to_numpy().tolist()
+
+    assert ordered(some.to_pandas().astype({"number": float})) == ordered(other)
