@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likely.estimators.checks import check_classes
 from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
+from likely.estimators.laws import Laws
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
 from likely.families import Gaussian, Together, on_one_line
@@ -86,6 +87,9 @@ class Classifier(NaiveBayes):
     >>> model.predict([{"mass": 5100, "island": "Biscoe"}, {"island": "Torgersen", "mass": 3700}]).tolist()
     ['Gentoo', 'Adelie']
     """
+
+    # Kinds, ranks, bins, weights of members and the calibration are those that the first rows have decided.
+    laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
 
     def __init__(
         self,

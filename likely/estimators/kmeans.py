@@ -1,6 +1,6 @@
 """k-means: groups of rows around centres."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from likely.clustering import (
 )
 from likely.estimators.centres import Centred
 from likely.estimators.kmeans_rows import Everywhere, everywhere, moved
+from likely.estimators.laws import Laws
 from likely.labels import read_weights
 from likely.minibatches import Settings, follow
 from likely.starts import Order, Points, read_points
@@ -94,6 +95,17 @@ class KMeans(Centred):
     >>> bool(model.predict([[2.0, 2.0]])[0] == model.labels_[0])
     True
     """
+
+    # partial_fit and merge move centres, which end near to those of fit; clusters are no distributions.
+    laws: ClassVar[Laws] = Laws(
+        batches="not offered",
+        merge="not offered",
+        forget="not offered",
+        missing="not offered",
+        posterior="not offered",
+        density="not offered",
+        sample="not offered",
+    )
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from likely.estimators.drawing import sampled
 from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import is_matrix, together
+from likely.estimators.laws import Laws
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
 from likely.families import Gaussian
@@ -103,6 +104,8 @@ class Mixture(ByColumn, Criteria):
     1.0
     """
 
+    # partial_fit is stepwise EM, which ends near to fit.
+    laws: ClassVar[Laws] = Laws(batches="not offered", merge="not offered", forget="not offered")
     _learns_labels = False
     log_likelihood_: float
     log_likelihoods_: list[float]

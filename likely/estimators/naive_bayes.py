@@ -1,9 +1,10 @@
 """Naive Bayes: given the class, columns are independent, each of its own family."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from likely.estimators.by_column import ByColumn
+from likely.estimators.laws import Laws
 from likely.estimators.typed import TableClassifier
 from likely.families import Gaussian
 from likely.joint import Part
@@ -67,6 +68,9 @@ class NaiveBayes(ByColumn, TableClassifier):
     >>> model.predict([[1.1, np.nan], [2.9, 1]]).tolist()
     ['small', 'large']
     """
+
+    # The kinds and families of a table are those that its first rows have shown.
+    laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
 
     def __init__(
         self,

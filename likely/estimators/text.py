@@ -1,7 +1,7 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
 from collections.abc import Collection
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from likely.discounting import Refine, collect_discounted
 from likely.estimators.evaluation import Evaluation, SummedEvaluation
 from likely.estimators.knowledge import Knowledge
+from likely.estimators.laws import Laws
 from likely.estimators.text_learning import TextLearning
 from likely.estimators.text_rows import LabelledTexts
 from likely.families import on_one_line
@@ -93,6 +94,9 @@ class TextClassifier(TextLearning):
     >>> [word for word, _ in model.top_words("spam", 1)]
     ['prize']
     """
+
+    # The exponents of words are those that the first texts have decided; with calibrate=False there are none.
+    laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
 
     def __init__(
         self,
