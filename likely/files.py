@@ -4,12 +4,12 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from likely.replacing import replacing
 
 VERSION = 1
 """The version of the format that is written. Files of all versions up to it are read."""
@@ -39,7 +39,7 @@ class Contents(NamedTuple):
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file, or leave the one that was there as it was: it is written beside it and then takes its place.
+    """Write a file, or leave the one that was there as it was.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +58,8 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             f"expected names, labels and parameters of at most {_LONGEST_HEADER:,} bytes as JSON, got {length:,}: "
             "leave column names out, or write text labels as numbers"
         )
-    _replace(Path(os.path.realpath(path)), content)
+    with replacing(path, wait=False) as file:
+        file.write(content)
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
@@ -183,29 +184,3 @@ def _array(name: str, described: Mapping[str, Any]) -> NDArray[Any]:
             raise _UnfitError(f"one with the array {name!r} of booleans other than 0 and 1")
         return array.view(np.bool_)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put content in the place of a file, all of it or nothing."""
-    beside = path.parent / f".{os.urandom(8).hex()}.tmp"
-    try:
-        # With the permissions that the user's umask leaves, as of any new file.
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    # The file is there; not every file system can also be told to keep its name.
-    with suppress(OSError, AttributeError):
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

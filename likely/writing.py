@@ -4,10 +4,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from likely.reading.formats import Format, stated
+from likely.replacing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,16 +42,8 @@ def _opened(to: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
     if not isinstance(to, str | os.PathLike):
         yield to
         return
-    path = Path(os.path.realpath(to))
-    beside = path.parent / f".{os.urandom(8).hex()}.tmp"
-    try:
-        with open(beside, "xb") as stream:
-            yield stream
-        os.replace(beside, path)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(to) as stream:
+        yield stream
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def predict(
     """Write rows with the likeliest class of each, and the probability of every class."""
     from likely.cli.models import Loaded
 
-    check_place(output)
+    check_place(output, [model, data], form)
     out = output_format(output, to, None if form == LINES else form)
     loaded = Loaded.read(model, missing)
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)

@@ -33,7 +33,7 @@ def impute(
     """Write the same rows with their holes filled, given all other cells, and the label if there is one."""
     from likely.cli.models import Loaded
 
-    check_place(output)
+    check_place(output, [model, data], form)
     out = output_format(output, to, form)
     loaded = Loaded.read(model, missing)
     rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
@@ -88,7 +88,7 @@ def sample(
     """Write new rows, drawn from what the model knows, each with its label."""
     from likely.cli.models import Loaded
 
-    check_place(output)
+    check_place(output, [model])
     out = output_format(output, form)
     loaded = Loaded.read(model)
     columns = [column.name for column in loaded.schema.columns if column.outputs]

@@ -36,7 +36,7 @@ def cluster(
     """Find groups of rows that nobody has labelled, holes and all, and save the model."""
     from likely.cli.describing import as_text, described, printed_json
 
-    check_model_place(output)
+    check_model_place(output, data, form)
     start = perf_counter()
     number = _number(groups)
     rows = opened(data, form, missing)

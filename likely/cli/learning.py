@@ -31,7 +31,7 @@ def fit(
     """Learn from a table, holes and all, and save the model."""
     from likely.cli.describing import as_text, described, printed_json
 
-    check_model_place(output)
+    check_model_place(output, data, form, text_dirs=text_dirs)
     start = perf_counter()
     kinds = kinds_of(column, ignore, text)
     if text_dirs:
@@ -114,7 +114,7 @@ def merge(
     from likely.loading import load
     from likely.telling import tell
 
-    check_model_place(output)
+    check_model_place(output, models)
     if len(set(map(os.path.realpath, models))) < len(models):
         tell("the same model file is given more than once: its rows are counted as often")
     first, *others = [load(path) for path in models]

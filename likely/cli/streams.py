@@ -1,14 +1,16 @@
 """Rows in and out: files and standard streams, and a progress bar on a terminal."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from likely.reading.formats import EXPECTED, Format, stated
+from likely.replacing import is_stream, open_file_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +49,7 @@ def output_format(out: str | None, given: str | None, read: str | None = None) -
     found = Format.of(out or STANDARD, given)
     if found is not None:
         return found
-    if read is None and out is not None and out != STANDARD:
+    if read is None and out is not None and out != STANDARD and not is_stream(out):
         raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {EXPECTED}")
     return Format.of(out or STANDARD, stated(read or "csv")._replace(compression=None)) or stated("csv")
 
@@ -63,24 +65,68 @@ def written(tables: "Iterable[pa.Table]", out: str | None, form: Format) -> int:
     return count
 
 
-def check_place(out: str | None) -> None:
-    """Raise at once if a file cannot be written where it is to be: work may take long."""
+def check_place(out: str | None, read: Iterable[str], form: str | None = None, *, text_dirs: bool = False) -> None:
+    """Raise at once if a file cannot be written where it is to be, or is one of those that are read.
+
+    ``read`` has files, folders and names with wildcards; ``form``, the format that was given, decides which files of a
+    folder are read, and ``text_dirs`` that they are texts in a folder for each label.
+    """
     if out is None or out == STANDARD:
+        status = _status_of(sys.stdout)
+    else:
+        folder = Path(out).parent
+        if not folder.is_dir():
+            raise ValueError(
+                f"expected a folder to write {out!r} in, got {str(folder)!r}, which is not there: make it first"
+            )
+        if os.path.isdir(out):
+            raise ValueError(f"expected the name of a file to write, got the folder {out!r}")
+        status = os.stat(out) if os.path.exists(out) else None
+    if status is None or not stat.S_ISREG(status.st_mode):
         return
-    folder = Path(out).parent
-    if not folder.is_dir():
-        raise ValueError(
-            f"expected a folder to write {out!r} in, got {str(folder)!r}, which is not there: make it first"
-        )
-    if os.path.isdir(out):
-        raise ValueError(f"expected the name of a file to write, got the folder {out!r}")
+    for path, other in _read(read, form, text_dirs):
+        if other is not None and os.path.samestat(status, other):
+            what = "standard output" if out is None or out == STANDARD else repr(out)
+            raise ValueError(
+                f"expected another file to write than those that are read, got {what}, which is {path}: choose "
+                "another name"
+            )
 
 
-def check_model_place(out: str) -> None:
-    """Raise at once if a model file cannot be written where it is to be."""
-    if out == STANDARD:
-        raise ValueError("expected the name of a file to write the model to, got -: a model file is binary")
-    check_place(out)
+def _read(paths: Iterable[str], form: str | None, text_dirs: bool) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Return all files on this machine that are read, as they are called in a message, and what the system says."""
+    from likely.cli.texts import labelled_files
+    from likely.reading.places import expanded
+
+    for path in paths:
+        if path == STANDARD:
+            yield "standard input", _status_of(sys.stdin)
+            continue
+        # A file that is not there is told of when it is opened; a URL of another machine is not asked twice.
+        with suppress(OSError, ImportError, ValueError):
+            if text_dirs:
+                files = [str(file) for file, _ in labelled_files([path])]
+            elif "://" in path and not path.startswith(("file://", "local://")):
+                files = []
+            else:
+                files = [file for file, _ in expanded(path, any_ending=form is not None)]
+            for file in files:
+                yield repr(file), os.stat(file)
+
+
+def _status_of(stream: Any) -> os.stat_result | None:
+    """Return what the system says of a stream; None if it is none of the system's."""
+    try:
+        return os.fstat(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_model_place(out: str, read: Iterable[str], form: str | None = None, *, text_dirs: bool = False) -> None:
+    """Raise at once if a model file cannot be written where it is to be, or is one of those that are read."""
+    if out == STANDARD or open_file_of(out) == 1:
+        raise ValueError(f"expected the name of a file to write the model to, got {out}: a model file is binary")
+    check_place(out, read, form, text_dirs=text_dirs)
 
 
 @contextmanager

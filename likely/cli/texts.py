@@ -43,12 +43,7 @@ def folders_of(folders: list[str]) -> "Rows":
 
     from likely.reading import open_rows
 
-    files = [
-        (path, label.name)
-        for folder in folders
-        for label in _sorted(folder, Path.is_dir)
-        for path in _sorted(label, Path.is_file)
-    ]
+    files = labelled_files(folders)
     if not files:
         raise ValueError(
             f"expected a folder for each label with texts in it, in {', '.join(map(repr, folders))}, got none: "
@@ -71,6 +66,16 @@ def folders_of(folders: list[str]) -> "Rows":
             yield pa.record_batch([_texts(texts), pa.array(labels)], schema=schema)
 
     return open_rows(pa.Table.from_batches(batches(), schema))
+
+
+def labelled_files(folders: list[str]) -> list[tuple[Path, str]]:
+    """Return the files in the folders of folders, each with the name of the folder it is in."""
+    return [
+        (path, label.name)
+        for folder in folders
+        for label in _sorted(folder, Path.is_dir)
+        for path in _sorted(label, Path.is_file)
+    ]
 
 
 def _sorted(folder: str | os.PathLike[str], kind: Any) -> list[Path]:

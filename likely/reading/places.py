@@ -53,11 +53,15 @@ def found_files(paths: list[str], format_name: str | None) -> list[File]:
     return [
         File(path, _format_of(path, given), system)
         for one in paths
-        for path, system in _expanded(one, any_ending=given is not None)
+        for path, system in expanded(one, any_ending=given is not None)
     ]
 
 
-def _expanded(path: str, *, any_ending: bool) -> list[tuple[str, Any]]:
+def expanded(path: str, *, any_ending: bool) -> list[tuple[str, Any]]:
+    """Return the files of a path, folder, name with wildcards or URL, in order, each with the file system of a URL.
+
+    ``any_ending``: files of a folder are read whatever their names end with.
+    """
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path) and not os.path.lexists(path):
         return _behind(path, any_ending=any_ending)
     if not os.path.lexists(path) and glob.has_magic(path):
