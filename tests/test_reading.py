@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 
 import duckdb
 import numpy as np
@@ -26,6 +27,7 @@ from refusal import assert_refused
 
 from likely.reading import open_rows
 from likely.reading import sources as reading_sources
+from likely.reading.delimited import Delimited
 from likely.schema import Schema
 
 AGE, CITY, SCORE = [31, None, 40, 52], ["Oslo", "Rome", None, "Oslo"], [0.5, 1.25, None, -3.0]
@@ -556,3 +558,102 @@ def test_any_table_survives_a_file(table, form, tmp_path):
         again = open_rows(tmp_path / f"a.{form}", typed=typed)
         one, two = list(schema.tables(rows)), list(schema.tables(again))
         assert named_cells(schema, one) == named_cells(schema, two)
+
+
+def deep(levels):
+    """Values in values, in the ways that they can be written."""
+    return {
+        "lists": '{"x": ' + "[" * levels + "]" * levels + "}",
+        "objects": '{"x": ' + '{"a": ' * levels + "1" + "}" * levels + "}",
+        "lines": '{"x": ' + "[\n" * levels + "]\n" * levels + "}",
+        "not closed": '{"x": ' + "[" * levels,
+        "after a string": '{"s": "\\\\", "x": ' + "[ " * levels + "] " * levels + "}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("shape", "how"),
+    [
+        *((shape, "jsonl") for shape in deep(1)),
+        *(("lists", how) for how in ("jsonl.gz", "jsonl.zst", "open", "untyped")),
+    ],
+)
+def test_json_that_is_nested_too_deep_is_refused(shape, how, tmp_path):
+    # In a process of its own: what is wrong here ends it.
+    content = ('{"y": 1}\n' * 3 + deep(100_000)[shape] + "\n").encode()
+    packed = {"jsonl.gz": gzip.compress, "jsonl.zst": zstd}.get(how, bytes)(content)
+    path = written(tmp_path, f"rows.{how if how.startswith('jsonl') else 'jsonl'}", packed)
+    data = f"open({str(path)!r}, 'rb')" if how == "open" else repr(str(path))
+    code = (
+        "from likely.reading import open_rows\n"
+        f"try: list(open_rows({data}, format='jsonl', typed={how != 'untyped'}).batches())\n"
+        "except ValueError as error: print(error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("expected an object")
+    assert "line 4 of " in ran.stdout
+    assert ran.stdout.count("\n") == 1
+
+
+def test_brackets_in_strings_are_no_nesting(tmp_path):
+    rows = [{"x": "[{" * 200 + '"' + "\\", "y": i} for i in range(50)]
+    path = written(tmp_path, "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    assert [row for batch in open_rows(path).batches() for row in batch.to_pylist()] == rows
+
+
+class Slowly(io.RawIOBase):
+    """Rows without end, or with a bad one, that take a while; counts how often it was asked and has answered."""
+
+    def __init__(self, bad=False):
+        self.bad, self.reads, self.answers = bad, 0, 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        self.reads += 1
+        if self.reads > 3:
+            time.sleep(0.05)
+        part = (b"x,y\n" if self.reads == 1 else b"1,2,3\n" if self.bad and self.reads == 6 else b"") + b"1,a\n" * 5000
+        buffer[: len(part)] = part
+        self.answers += 1
+        return len(part)
+
+
+def test_nothing_is_read_after_an_error(monkeypatch):
+    monkeypatch.setattr("likely.reading.delimited.BLOCK", 1 << 14)
+    stream = Slowly(bad=True)
+    rows = open_rows(stream, format="csv", typed=False)
+    with pytest.raises(ValueError, match="expected 2 cells in each row"):
+        list(rows.batches())
+    asked = stream.reads
+    assert stream.answers == asked
+    time.sleep(0.2)
+    assert stream.reads == asked
+
+
+def test_nothing_is_read_when_nobody_wants_more():
+    stream = Slowly()
+    batches = Delimited(lambda: stream, "the stream", None, (), again=False).batches()
+    next(batches)
+    batches.close()
+    asked = stream.reads
+    assert stream.answers == asked
+    time.sleep(0.2)
+    assert stream.reads == asked
+
+
+@pytest.mark.parametrize(("end", "exit_code"), [("", 0), ("raise LookupError", 1), ("sys.exit(3)", 3)])
+def test_python_ends_as_it_should_while_rows_are_read(end, exit_code):
+    code = f"""
+import sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_reading import Slowly
+from likely.reading import open_rows
+batches = open_rows(Slowly(), format="csv", typed=False).batches()
+next(batches)
+{end}
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == exit_code, ran.stderr

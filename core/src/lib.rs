@@ -10,6 +10,7 @@ mod expected;
 mod exponents;
 mod hidden_bindings;
 mod holes;
+mod json;
 mod keys;
 mod kmeans;
 mod kmeans_bindings;
@@ -597,6 +598,12 @@ fn add_row_keys<'py>(
     Ok(())
 }
 
+/// Whether objects and lists of JSON text lie in each other deeper than a limit.
+#[pyfunction]
+fn json_is_deeper(py: Python<'_>, text: &[u8], limit: usize) -> bool {
+    py.detach(|| json::is_deeper(text, limit))
+}
+
 /// log p(x) of each row of log p(x, y).
 #[pyfunction]
 fn log_density<'py>(py: Python<'py>, joint: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
@@ -703,6 +710,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(log_shares, m)?)?;
     m.add_function(wrap_pyfunction!(encode_integers, m)?)?;
     m.add_function(wrap_pyfunction!(add_row_keys, m)?)?;
+    m.add_function(wrap_pyfunction!(json_is_deeper, m)?)?;
     m.add_function(wrap_pyfunction!(log_density, m)?)?;
     m.add_function(wrap_pyfunction!(posterior_in_place, m)?)?;
     hidden_bindings::add_to(m)?;

@@ -4,6 +4,8 @@ import codecs
 import csv
 import io
 import re
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
@@ -17,6 +19,8 @@ from likely.reading.sources import BLOCK
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 20
 _SNIFFED = 50
+# So many seconds at most are waited for a stream that has nothing to read yet.
+_PATIENCE = 2.0
 _FOREIGN = {
     b"\xff\xfe": "text in UTF-16", b"\xfe\xff": "text in UTF-16", b"\x1f\x8b": "a gzip file",
     b"\x28\xb5\x2f\xfd": "a zstd file", b"PK\x03\x04": "a zip file", b"PAR1": "a Parquet file",
@@ -42,18 +46,21 @@ class Delimited(NamedTuple):
             self._refuse(str(error), "")
         separator, width = self._sniff(head)
         names = [str(j) for j in range(width)]
+        reader = _Reader(
+            _Bytes(head, stream),
+            pa.csv.ReadOptions(block_size=BLOCK, column_names=names, use_threads=True),
+            pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        )
         try:
-            reader = pa.csv.open_csv(
-                pa.PythonFile(Bytes(head, stream), "r"),
-                pa.csv.ReadOptions(block_size=BLOCK, column_names=names, use_threads=True),
-                pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-                pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
-            )
             yield from self._cleaned(reader)
         except (pa.ArrowException, OSError) as error:
+            reader.stop()
             self._refuse(" ".join(str(error).split()), separator)
+        finally:
+            reader.stop()
 
-    def _cleaned(self, reader: Any) -> Iterator[pa.RecordBatch]:
+    def _cleaned(self, reader: "_Reader") -> Iterator[pa.RecordBatch]:
         words = ("", *self.missing)
         schema, first = None, 0
         for batch in reader:
@@ -119,11 +126,41 @@ class Delimited(NamedTuple):
         raise ValueError(f"expected a CSV file in {self.label}, got one that cannot be read: {said[:200]}") from None
 
 
-class Bytes(io.RawIOBase):
-    """Bytes that were read already, then the rest of their stream."""
+class _Bytes:
+    """Bytes that were read already, then the rest of their stream, until they are stopped."""
 
     def __init__(self, head: bytes, rest: Any) -> None:
         self._head, self._rest = head, rest
+        self._file: weakref.ref[_File] | None = None
+        self.stopped = False
+
+    def as_file(self) -> "_File":
+        """Return a file of the bytes, which is known here only as long as somebody else has it."""
+        file = _File(self)
+        self._file = weakref.ref(file)
+        return file
+
+    def is_in_use(self) -> bool:
+        """Say whether somebody still has the file."""
+        return self._file is not None and self._file() is not None
+
+    def read(self, size: int) -> bytes:
+        """Return up to so many bytes: none at the end, and after a failure or a stop."""
+        if self.stopped:
+            return b""
+        part, self._head = self._head[:size], self._head[size:]
+        try:
+            return part or self._rest.read(size) or b""
+        except BaseException:
+            self.stopped = True
+            raise
+
+
+class _File(io.RawIOBase):
+    """Bytes as a file."""
+
+    def __init__(self, source: _Bytes) -> None:
+        self._source = source
 
     def readable(self) -> bool:
         """Say that this can be read."""
@@ -131,13 +168,42 @@ class Bytes(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer, or as much of it as there are bytes."""
-        part = self._head[: len(buffer)]
-        if part:
-            self._head = self._head[len(part) :]
-        else:
-            part = self._rest.read(len(buffer)) or b""
+        part = self._source.read(len(buffer))
         buffer[: len(part)] = part
         return len(part)
+
+
+class _Reader:
+    """The batches of a CSV file, which a thread of Arrow's reads ahead.
+
+    That thread calls Python, and goes on when nobody wants its batches any more: if Python ends meanwhile, that aborts
+    the process, or hangs it. So it is stopped as soon as reading ends, for whatever reason, and at the exit at latest.
+    """
+
+    def __init__(self, source: _Bytes, *options: Any) -> None:
+        self._source, self._options = source, options
+        # The one place that knows Arrow's reader: others, such as the traceback of an error, would keep it.
+        self._held: list[Any] = []
+        self.stop = weakref.finalize(self, _stop, source, self._held)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self._held.append(pa.csv.open_csv(pa.PythonFile(self._source.as_file(), "r"), *self._options))
+        while True:
+            try:
+                batch = self._held[0].read_next_batch()
+            except StopIteration:
+                return
+            yield batch
+
+
+def _stop(source: _Bytes, held: list[Any]) -> None:
+    """Let Arrow's thread find no more bytes, and wait until it has ended."""
+    failed, source.stopped = source.stopped, True
+    held.clear()
+    patience = time.monotonic() + _PATIENCE
+    # What failed to read is not asked again, but the traceback of its error still knows the file.
+    while not failed and source.is_in_use() and time.monotonic() < patience:
+        time.sleep(0.001)
 
 
 def _is_number(text: str) -> bool:
@@ -164,7 +230,9 @@ def _widths(text: str, separator: str) -> list[int]:
 
 def _line_of(stream: Any, separator: str, width: int) -> int | None:
     """Return the line in which the first row begins that has another number of cells."""
-    lines = io.TextIOWrapper(io.BufferedReader(Bytes(b"", stream)), "utf-8-sig", errors="replace", newline="")
+    lines = io.TextIOWrapper(
+        io.BufferedReader(_Bytes(b"", stream).as_file()), "utf-8-sig", errors="replace", newline=""
+    )
     reader = csv.reader(lines, delimiter=separator)
     before = 0
     try:

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.json
 
+from likely.native import json_is_deeper
 from likely.reading.arrays import check_names, from_records, plain_batch, without_words
 from likely.reading.sources import BLOCK
 
 _LONGEST = 64 << 20
+# Arrow calls itself for every level, and ends the process where that is too deep; values in rows have one.
+_DEEPEST = 64
 
 
 class JsonLines(NamedTuple):
@@ -67,6 +70,8 @@ class JsonLines(NamedTuple):
 
         Arrow puts columns whose types it is told first: ``order`` has the names as they came.
         """
+        if json_is_deeper(block, _DEEPEST):
+            return None
         for _ in range(2):
             explicit = pa.schema([(name, pa.string()) for name in sorted(text)])
             try:

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -61,7 +61,7 @@ class Files(Source):
         """Return all rows."""
         return read_ahead(self._read())
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def _read(self) -> Generator[pa.RecordBatch, None, None]:
         self.done = past = 0
         names: set[str] | None = None
         for file, size in zip(self._files, self._sizes, strict=True):

@@ -4,8 +4,9 @@ import io
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cached_property
 
 import pyarrow as pa
@@ -77,9 +78,9 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, step)
 
 
-def read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def read_ahead(batches: Generator[pa.RecordBatch, None, None]) -> Iterator[pa.RecordBatch]:
     """Return the same batches, of which the next is read by another thread while this one is used."""
-    with ThreadPoolExecutor(1, "likely-reading") as reader:
+    with closing(batches), ThreadPoolExecutor(1, "likely-reading") as reader:
         coming = reader.submit(next, batches, None)
         while (batch := coming.result()) is not None:
             coming = reader.submit(next, batches, None)

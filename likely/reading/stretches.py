@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -69,7 +69,7 @@ class Stretch(Source):
     def _groups(self, file: Any) -> list[int]:
         return [group for group in range(file.num_row_groups) if self.start <= _place(file, group) < self.stop]
 
-    def _read(self, size: int, most: int = 1 << 30, *, coded: bool = False) -> Iterator[pa.RecordBatch]:
+    def _read(self, size: int, most: int = 1 << 30, *, coded: bool = False) -> Generator[pa.RecordBatch, None, None]:
         """Return batches of about so many bytes, and at most so many rows."""
         file = self._opened()
         groups, names = self._groups(file), self.schema.names
