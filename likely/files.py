@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.replacing import replacing
+from likely.telling import printable
 
 VERSION = 1
 """The version of the format that is written. Files of all versions up to it are read."""
@@ -119,7 +120,9 @@ def _read(file: BinaryIO) -> Contents:
     try:
         found = deserialize(file.read(size))  # type: ignore[no-untyped-call]
     except SafetensorError as error:
-        raise _UnfitError(f"one whose arrays are not where it says ({' '.join(str(error).split())})") from None
+        raise _UnfitError(
+            f"one whose arrays are not where it says ({printable(' '.join(str(error).split()))})"
+        ) from None
     return Contents(header, {name: _array(name, described) for name, described in found})
 
 
@@ -173,7 +176,7 @@ def _check_size(outer: Header, size: int) -> None:
 def _array(name: str, described: Mapping[str, Any]) -> NDArray[Any]:
     kind = described["dtype"]
     if kind not in _TYPES:
-        raise _UnfitError(f"one with the array {name!r} of the type {kind}")
+        raise _UnfitError(f"one with the array {name!r} of the type {kind!r}")
     # safetensors has checked that shape and type fit the bytes, but knows no limit of NumPy's.
     try:
         array: NDArray[Any] = np.frombuffer(described["data"], dtype=_TYPES[kind]).reshape(described["shape"])

@@ -10,6 +10,7 @@ from rich.text import Text
 from likely.estimators import Explanation
 from likely.estimators.evaluation import Measures
 from likely.estimators.worded import WordExplanation
+from likely.telling import printable
 
 _MOST_CLASSES = 12
 _MOST_CELLS = 15
@@ -19,8 +20,13 @@ def plain_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """Return a table without lines."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in columns:
-        table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+        table.add_column(literal(name), justify="right" if name in right else "left", overflow="fold")
     return table
+
+
+def literal(text: Any, style: str = "") -> Text:
+    """Return text of the data to show: markup in it is none, and nothing in it steers the terminal."""
+    return Text(printable(str(text)), style=style)
 
 
 def shown(value: Any) -> str:
@@ -40,7 +46,7 @@ def explanation_table(
     explanation: Explanation | WordExplanation, console: Console, row: int = 0, half: int = 14
 ) -> Table:
     """Return what every cell says, as numbers and as bars: to the right for the label, to the left against it."""
-    label, against = str(explanation.label[row]), str(explanation.against[row])
+    label, against = printable(str(explanation.label[row])), printable(str(explanation.against[row]))
     top = explanation.top(most=_MOST_CELLS, row=row)
     base, total = float(explanation.base[row]), float(explanation.log_odds[row])
     rest = total - base - sum(odds for _, _, odds in top)
@@ -59,9 +65,9 @@ def explanation_table(
         return Text(" " * half + "|" + blocks, style="green")
 
     table = plain_table("", "value", "log-odds", right=("value", "log-odds"))
-    table.add_column(Text(f"{against[-half:]:>{half}}|{label}"), no_wrap=True)
+    table.add_column(literal(f"{against[-half:]:>{half}}|{label}"), no_wrap=True)
     for name, value, odds in lines:
-        table.add_row(Text(name), Text(value), f"{odds:+.2f}", bar(odds))
+        table.add_row(literal(name), literal(value), f"{odds:+.2f}", bar(odds))
     table.add_row("altogether", "", f"{total:+.2f}", bar(total), style="bold")
     return table
 
@@ -88,13 +94,13 @@ def confusion_table(found: Measures) -> Table | str:
     names = [str(label) for label in found.classes.tolist()]
     table = plain_table("true \\ predicted")
     for name in names:
-        table.add_column(Text(name), justify="right")
+        table.add_column(literal(name), justify="right")
     for k, counts in enumerate(found.confusion):
         cells = [
             Text(f"{count:,.6g}", style="green" if j == k else "red" if count else "dim")
             for j, count in enumerate(counts)
         ]
-        table.add_row(Text(names[k]), *cells)
+        table.add_row(literal(names[k]), *cells)
     return table
 
 
@@ -104,7 +110,9 @@ def rows_table(rows: "list[dict[str, Any]]") -> Table:
     right = tuple(name for name in names if any(isinstance(row[name], int | float) for row in rows))
     table = plain_table()
     for name in names:  # as words, which may stand below each other
-        table.add_column(Text(name.replace("_", " ")), justify="right" if name in right else "left")
+        table.add_column(literal(name.replace("_", " ")), justify="right" if name in right else "left")
     for row in rows:
-        table.add_row(*(Text(shown(row[name]), style="dim" if shown(row[name]) == "missing" else "") for name in names))
+        table.add_row(
+            *(literal(shown(row[name]), style="dim" if shown(row[name]) == "missing" else "") for name in names)
+        )
     return table

@@ -100,16 +100,19 @@ def explain(
         printed_json({"rows": [_as_dict(found, i, number) for i, number in enumerate(row)]})
         return
     from rich.console import Console
+    from rich.text import Text
 
-    from likely.showing import explanation_table
+    from likely.showing import explanation_table, literal
 
     console = Console(highlight=False)
     for i, number in enumerate(row):
         console.print("" if i == 0 else "\n", end="")
-        console.print(f"Row {number}: why [green]{found.label[i]}[/green] and not [red]{found.against[i]}[/red]?")
+        for_it, against_it = literal(found.label[i], "green"), literal(found.against[i], "red")
+        console.print(Text.assemble(f"Row {number}: why ", for_it, " and not ", against_it, "?"))
         console.print(explanation_table(found, console, i))
         order = (-shares[i]).argsort(kind="stable")[:5]
-        console.print("So " + ", ".join(f"{loaded.model.classes_[c]} {100 * shares[i, c]:.1f} %" for c in order))
+        likeliest = ", ".join(f"{loaded.model.classes_[c]} {100 * shares[i, c]:.1f} %" for c in order)
+        console.print(literal(f"So {likeliest}"))
 
 
 def _some(rows: "Rows", numbers: Sequence[int]) -> Any:

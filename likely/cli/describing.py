@@ -5,6 +5,8 @@ import math
 from collections import Counter
 from typing import Any
 
+from likely.telling import printable
+
 _MOST_CLASSES = 8
 # Categories by name are what the user calls categorical.
 _OTHER_NAMES = {"named categories": "categorical"}
@@ -98,12 +100,13 @@ def as_text(found: dict[str, Any]) -> str:
     ]
     if left_out:
         lines.append(f"left out {', '.join(left_out[:_MOST_CLASSES])}{' …' if len(left_out) > _MOST_CLASSES else ''}")
-    return "\n".join([*lines, f"saved in {found['model']}"])
+    return "\n".join(map(printable, [*lines, f"saved in {found['model']}"]))
 
 
 def printed_json(found: Any) -> None:
     """Print an object as JSON; what JSON has no number for is null."""
-    print(json.dumps(_plain(found), ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(found), ensure_ascii=False, allow_nan=False)
+    print(printable(text, lambda character: json.dumps(character)[1:-1]))
 
 
 def _plain(value: Any) -> Any:

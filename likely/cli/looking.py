@@ -62,18 +62,16 @@ def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json:
 
 
 def _show_model(found: dict[str, Any], console: "Console") -> None:
-    from rich.text import Text
-
     from likely.cli.describing import groups, title
-    from likely.showing import plain_table
+    from likely.showing import literal, plain_table
 
-    console.print(Text(f"{title(found)}: {found['rows']:,.6g} rows, {_columns_of(found)}"))
+    console.print(literal(f"{title(found)}: {found['rows']:,.6g} rows, {_columns_of(found)}"))
     classes = plain_table("group" if groups(found) else "class", "rows", "share", right=("rows", "share"))
     for each in sorted(found["classes"], key=lambda one: -one["share"]):
-        classes.add_row(Text(str(each["label"])), f"{each['rows']:,.6g}", f"{100 * each['share']:.1f} %")
+        classes.add_row(literal(each["label"]), f"{each['rows']:,.6g}", f"{100 * each['share']:.1f} %")
     columns = plain_table("column", "kind", "family")
     for column in found["columns"]:
-        columns.add_row(Text(column["name"]), column["kind"], column["family"] or "left out")
+        columns.add_row(literal(column["name"]), column["kind"], column["family"] or "left out")
     console.print()
     console.print(classes)
     console.print()

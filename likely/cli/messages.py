@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
+from likely.telling import printable
+
 WRONG, INTERRUPTED = 2, 130
 # The library speaks of its parameters, and the command line has options for them.
 _OPTIONS = (
@@ -70,7 +72,7 @@ def _line(message: str) -> str:
     line = " ".join(message.split())
     for said, option in _OPTIONS:
         line = re.sub(said, option, line)
-    return line
+    return printable(line)
 
 
 def _failed(message: str) -> int:

@@ -1,6 +1,8 @@
 """Rows in and out: files and standard streams, and a progress bar on a terminal."""
 
+import io
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from likely.reading.formats import EXPECTED, Format, stated
 from likely.replacing import is_stream, open_file_of
+from likely.telling import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from likely.reading import Rows
 
 STANDARD = "-"
+_BREAKS = re.compile("([\n\t])")
 
 
 def opened(data: Sequence[str], form: str | None, missing: Sequence[str] = (), *, typed: bool = True) -> "Rows":
@@ -48,10 +52,18 @@ def output_format(out: str | None, given: str | None, read: str | None = None) -
     """Return the format to write: the one given, else what the file's name ends with, else the one that is read."""
     found = Format.of(out or STANDARD, given)
     if found is not None:
-        return found
+        return _shown(found, out)
     if read is None and out is not None and out != STANDARD and not is_stream(out):
         raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {EXPECTED}")
-    return Format.of(out or STANDARD, stated(read or "csv")._replace(compression=None)) or stated("csv")
+    found = Format.of(out or STANDARD, stated(read or "csv")._replace(compression=None)) or stated("csv")
+    return _shown(found, out)
+
+
+def _shown(form: Format, out: str | None) -> Format:
+    """Raise if a binary format would go to a terminal, which would take it for commands."""
+    if (out is None or out == STANDARD) and _on_terminal() and (not form.text or form.compression):
+        raise ValueError(f"expected a file or a pipe to write {form.name} to, got a terminal: say -o OUT")
+    return form
 
 
 def written(tables: "Iterable[pa.Table]", out: str | None, form: Format) -> int:
@@ -60,9 +72,24 @@ def written(tables: "Iterable[pa.Table]", out: str | None, form: Format) -> int:
 
     if out is not None and out != STANDARD:
         return write_rows(tables, out, form)
-    count = write_rows(tables, sys.stdout.buffer, form)
-    sys.stdout.buffer.flush()
+    to: Any = _Terminal() if _on_terminal() else sys.stdout.buffer
+    count = write_rows(tables, to, form)
+    sys.stdout.flush()
     return count
+
+
+class _Terminal(io.RawIOBase):
+    """Standard output where a person reads it: rows of text, and nothing in their cells steers the terminal."""
+
+    def write(self, content: Any) -> int:
+        """Write whole lines."""
+        lines = bytes(content).decode("utf-8", "backslashreplace")
+        sys.stdout.write("".join(part if part in ("\n", "\t") else printable(part) for part in _BREAKS.split(lines)))
+        return len(content)
+
+
+def _on_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def check_place(out: str | None, read: Iterable[str], form: str | None = None, *, text_dirs: bool = False) -> None:

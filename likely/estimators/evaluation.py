@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likely.learn import deal
 from likely.statistics import Array, Labels
+from likely.telling import printable
 
 # Probabilities are compared with what came true in so many groups.
 _GROUPS = 15
@@ -130,7 +131,7 @@ class Measures:
     def _confusion_lines(self, most: int = 12) -> list[str]:
         if len(self.classes) > most:
             return [f"{len(self.classes)} classes: see .confusion"]
-        names = [str(label) for label in self.classes.tolist()]
+        names = [printable(str(label)) for label in self.classes.tolist()]
         cells = [[f"{count:.6g}" for count in row] for row in self.confusion]
         wide = max(len(text) for text in [*names, *(cell for row in cells for cell in row)])
         first = max(len("true \\ predicted"), wide)

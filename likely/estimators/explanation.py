@@ -7,6 +7,7 @@ import numpy as np
 
 from likely.statistics import Array, Labels
 from likely.table import Columns
+from likely.telling import printable
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Explanation:
     def _table(self, row: int) -> str:
         lines = [("before reading the row", "", self.base[row])]
         top = self.top(row=row)
-        lines += [(name, _short(value), odds) for name, value, odds in top]
+        lines += [(printable(name), _short(value), odds) for name, value, odds in top]
         others = self.size(row) - len(top)
         if others:
             said = self.log_odds[row] - self.base[row] - sum(odds for _, _, odds in top)
@@ -78,7 +79,7 @@ class Explanation:
 
 
 def _short(value: Any, most: int = 40) -> str:
-    text = " ".join(value.split()) if isinstance(value, str) else f"{value:.6g}"
+    text = printable(" ".join(value.split())) if isinstance(value, str) else f"{value:.6g}"
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

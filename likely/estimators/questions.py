@@ -18,6 +18,7 @@ from likely.labels import is_missing, missing_labels
 from likely.schema import check_name
 from likely.statistics import Array, Labels
 from likely.table import Block, Table
+from likely.telling import printable
 
 # What is answered lazily where rows lie in partitions.
 _LAZY = ("predict", "predict_proba")
@@ -72,7 +73,7 @@ class Questions(Estimator):
                 columns = range(known.columns.width) if part.columns is None else part.columns
                 whole = " (full covariance)" if getattr(part.family, "covariance", "") == "full" else ""
                 lines.append(f"{part.family.name}{whole}: " + _listed([known.columns.name(j) for j in columns]))
-        return "\n".join([*lines, *self._more_lines()])
+        return "\n".join(map(printable, [*lines, *self._more_lines()]))
 
     def _more_lines(self) -> list[str]:
         """Return what else there is to show."""

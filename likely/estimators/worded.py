@@ -1,6 +1,6 @@
 """Explanations of texts: what each word says for one class against another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from likely.estimators.explanation import plain_label
 from likely.statistics import Array, Labels
+from likely.telling import printable
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class WordExplanation:
     against: Labels
     base: Array
     starts: NDArray[np.int64]
-    terms: Any
+    terms: Any = field(repr=False)  # Arrow would show its text as it is
     counts: NDArray[Any]
     odds: Array
 
@@ -64,7 +65,10 @@ class WordExplanation:
     def _table(self, text: int, most: int = 10) -> str:
         words = self.words(text)
         lines = [("before reading the text", self.base[text])]
-        lines += [(word if count == 1 else f"{word} × {count}", odds) for word, count, odds in words[:most]]
+        lines += [
+            (printable(word) if count == 1 else f"{printable(word)} × {count}", odds)
+            for word, count, odds in words[:most]
+        ]
         if len(words) > most:
             lines.append((f"{len(words) - most} other words", sum(odds for _, _, odds in words[most:])))
         lines.append(("altogether", self.log_odds[text]))

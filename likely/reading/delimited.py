@@ -15,6 +15,7 @@ import pyarrow.csv
 
 from likely.reading.arrays import check_names, emptied
 from likely.reading.sources import BLOCK
+from likely.telling import printable
 
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 20
@@ -123,7 +124,9 @@ class Delimited(NamedTuple):
             raise ValueError(
                 f"expected rows of less than {BLOCK >> 20} MB in {self.label}, got a longer one: is a quote left open?"
             ) from None
-        raise ValueError(f"expected a CSV file in {self.label}, got one that cannot be read: {said[:200]}") from None
+        raise ValueError(
+            f"expected a CSV file in {self.label}, got one that cannot be read: {printable(said[:200])}"
+        ) from None
 
 
 class _Bytes:

@@ -17,6 +17,7 @@ from likely.reading.places import File, found_files
 from likely.reading.sampling import drawn
 from likely.reading.settling import Joined, Settled, Written
 from likely.reading.sources import Once, Source, pieces, read_ahead
+from likely.telling import printable
 
 _SMALL = 16 << 20
 
@@ -136,7 +137,7 @@ class _OneSentence:
             said = " ".join(str(error).split())[:200]
             name = {"parquet": "a Parquet", "arrow": "an Arrow"}[self._file.format.name]
             raise ValueError(
-                f"expected {name} file in {self._file.label}, got one that cannot be read: {said}"
+                f"expected {name} file in {self._file.label}, got one that cannot be read: {printable(said)}"
             ) from None
 
 

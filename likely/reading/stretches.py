@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from likely.reading.arrays import is_coded_text, is_text, plain_batch, recast, wider
 from likely.reading.sources import BATCH, Source, first, pieces, read_ahead
+from likely.telling import printable
 
 LENGTH = 128 << 20
 """About so many bytes are in a stretch."""
@@ -64,7 +65,9 @@ class Stretch(Source):
             return ParquetFile(self.path, buffer_size=1 << 20, **known)
         except (OSError, pa.ArrowException) as error:
             said = " ".join(str(error).split())[:200]
-            raise ValueError(f"expected a Parquet file in {self.path!r}, got one that cannot be read: {said}") from None
+            raise ValueError(
+                f"expected a Parquet file in {self.path!r}, got one that cannot be read: {printable(said)}"
+            ) from None
 
     def _groups(self, file: Any) -> list[int]:
         return [group for group in range(file.num_row_groups) if self.start <= _place(file, group) < self.stop]

@@ -15,7 +15,7 @@ from likely.reading import Rows
 from likely.schema.column import FAMILIES, KINDS, Column, Seen, UnlikeSampleError
 from likely.statistics import Labels
 from likely.table import Room, Table
-from likely.telling import tell
+from likely.telling import printable, tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,11 +197,11 @@ class Schema:
 
 def _line(column: Column) -> tuple[str, ...]:
     kind = column.family or column.kind
-    name = column.name if len(column.name) <= 40 else column.name[:39] + "…"
+    name = printable(column.name if len(column.name) <= 40 else column.name[:39] + "…")
     if column.seen is None:
         return name, kind, "", "", "", ""
     seen = column.seen
-    return name, kind, str(seen.distinct), str(seen.missing), seen.example, seen.note
+    return name, kind, str(seen.distinct), str(seen.missing), printable(seen.example), printable(seen.note)
 
 
 def _few(names: Iterable[str], most: int = 5) -> str:
