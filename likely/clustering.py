@@ -220,8 +220,9 @@ def merged(everyone: Sequence[Statistics], around: Array) -> Statistics:
     counts = weight.max(axis=1)
     there = counts > 0
     centres, weight = centres[there], weight[there]
-    points = read_points(Table(centres))
-    found = iterate(points, given_centres(points, around), counts[there])
+    counts = counts[there]
+    points = read_points(Table(centres), weights=counts)
+    found = iterate(points, given_centres(points, around), counts)
     origin = found.centres + points.origin
     n, total = np.zeros(origin.shape), np.zeros(origin.shape)
     np.add.at(n, found.labels, weight)

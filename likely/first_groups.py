@@ -62,7 +62,8 @@ def begin(
         codes = generator.permutation(np.arange(table.rows) % k).astype(np.int32)
     else:
         times, steps = (_TRIES, _STEPS) if turn < 2 else (1, 1)
-        codes = reduce(_nearer, restarts(read_points(Table(x)), k, start, times, generator, weights, steps)).labels
+        points = read_points(Table(x), weights=weights)
+        codes = reduce(_nearer, restarts(points, k, start, times, generator, weights, steps)).labels
     return collected(table, Assignment(np.arange(k), codes, weights), parts)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.clustering import Clustering, collect, nearest
-from likely.starts import Generator, Order, Points, centres_of_rows
+from likely.starts import Generator, Order, Points, centres_of_rows, random_rows
 from likely.statistics import Array
 
 Begin = Callable[[Points, Array], Array]
@@ -55,12 +55,12 @@ class Running(NamedTuple):
     weight
         of all cells that made them what they are, clusters × columns
     idle
-        rows since centres of little weight were last looked for
+        the weight of rows since centres of little weight were last looked for
     """
 
     centres: Array
     weight: Array
-    idle: int = 0
+    idle: float = 0.0
 
     @classmethod
     def begun(cls, centres: Array) -> "Running":
@@ -87,27 +87,36 @@ class Running(NamedTuple):
         from_centres = sums.sums["sum"] + more * (sums.origin - batch.origin - self.centres)
         centres = self.centres + from_centres / np.where(weight > 0, weight, 1.0)
         k = len(centres)
-        idle = self.idle + batch.rows
+        idle = self.idle + (batch.rows if weights is None else float(weights.sum()))
         if (weight.max(axis=1) == 0).any() or idle >= 10 * k:
-            idle = 0
-            centres, weight = _revived(centres, weight, batch, generator, revive_below, say)
+            idle = 0.0
+            centres, weight = _revived(centres, weight, batch, weights, generator, revive_below, say)
         return Running(centres, weight, idle), inertia
 
 
 def _revived(
-    centres: Array, weight: Array, batch: Points, generator: Generator, below: float, say: Say
+    centres: Array,
+    weight: Array,
+    batch: Points,
+    weights: Array | None,
+    generator: Generator,
+    below: float,
+    say: Say,
 ) -> tuple[Array, Array]:
-    """Put centres of hardly any weight where rows of the batch are, half of its rows at most."""
+    """Put centres of hardly any weight where rows of the batch are, half of its distinct rows at most."""
     counts = weight.max(axis=1)
     light = counts < below * counts.max()
-    most = batch.rows // 2
+    if not light.any():
+        return centres, weight
+    order = Order.of(batch)
+    most = len(order.distinct(weights)[0]) // 2
     if np.count_nonzero(light) > most:
         light[np.argsort(counts, kind="stable")[most:]] = False
-    number = np.count_nonzero(light)
+    number = int(np.count_nonzero(light))
     if number:
         say(f"[MiniBatchKMeans] Reassigning {number} cluster centers.")
         centres, weight = centres.copy(), weight.copy()
-        centres[light] = centres_of_rows(batch, np.argsort(generator.random(batch.rows))[:number])
+        centres[light] = centres_of_rows(batch, random_rows(number, order, generator, weights))
         # As much weight as the lightest of the others, so that they are not taken away at once.
         weight[light] = counts[~light].min()
     return centres, weight

@@ -92,8 +92,9 @@ class Order(NamedTuple):
 def read_points(table: Table, exactly: bool = False, weights: Array | None = None, look: bool = True) -> Points:
     """Read a table as points.
 
-    ``exactly``: the variance is that of all rows with their weights, and not only of some. ``look``: whether to look
-    for missing cells everywhere, and for infinite ones, which are refused.
+    The origin, the variance and which columns have cells are those of rows with their weights: a row of weight 0 has no
+    part in them. ``exactly``: the variance is that of all rows, and not only of some. ``look``: whether to look for
+    missing cells everywhere, and for infinite ones, which are refused.
 
     >>> from likely.table import read_table
     >>> points = read_points(read_table([[1.0, 5.0], [3.0, float("nan")]]))
@@ -105,35 +106,40 @@ def read_points(table: Table, exactly: bool = False, weights: Array | None = Non
         return _read_sparse(table, cells, weights)
     with readable_errors(table, "finite numbers"):
         holes = native.kmeans_holes(cells) if look else None
-        # Without holes some rows tell well enough where the middle is.
-        step = 1 if holes or exactly else max(1, table.rows // _SAMPLE)
-        some, counted = cells[::step], weights if exactly else None
+        # Without missing cells some rows tell well enough where the mean is, if they all count alike.
+        step = 1 if holes or exactly or weights is not None else max(1, table.rows // _SAMPLE)
+        some = cells[::step]
         try:
             origin, weight, total, square = (
                 part[0]
                 for part in native.collect_moments(
-                    some, None, "real", 1, _one_class(len(some)), counted, True, "square"
+                    some, None, "real", 1, _one_class(len(some)), weights, True, "square"
                 )
             )
         except BadCellError:
             if look:
                 raise
             return read_points(table, exactly, weights)
-    if not look and counted is None and (weight < len(some)).any():
+    if not look and weights is None and (weight < len(some)).any():
         return read_points(table, exactly, weights)
     n = np.where(weight > 0, weight, 1.0)
     variances = np.maximum(square / n - (total / n) ** 2, 0.0)
-    centre = _rounded(origin + total / n, variances).astype(cells.dtype).astype(np.float64)
-    return Points(cells, centre, holes, table.rows, float(np.mean(variances)), weight > 0)
+    # Where a cell is missing, a first centre has the origin: there it is the mean, and rounding must not move it.
+    centre = _rounded(origin + total / n, variances, digits=20 if holes else 0).astype(cells.dtype).astype(np.float64)
+    known = weight > 0
+    if holes and weights is not None and not known.all():  # only rows of weight 0 have cells there
+        cells = np.where(known, cells, np.asarray(np.nan, dtype=cells.dtype))
+    return Points(cells, centre, holes, table.rows, float(np.mean(variances)), known)
 
 
-def _rounded(mean: Array, variances: Array) -> Array:
-    """Round means to a power of 2 near the standard deviation.
+def _rounded(mean: Array, variances: Array, digits: int) -> Array:
+    """Round means to a power of 2 near the standard deviation, or so many binary digits below it.
 
-    Whole numbers stay whole less such an origin, so rows that are equally far from two centres are found to be.
+    Whole numbers less such an origin have few digits, so rows that are equally far from two centres are found to be,
+    and means of the same rows in another order, or repeated by weights, are the same.
     """
     _, exponents = np.frexp(np.sqrt(variances))
-    steps = np.ldexp(1.0, exponents - 1)
+    steps = np.ldexp(1.0, exponents - 1 - digits)
     return np.where(variances > 0, np.round(mean / steps) * steps, mean)
 
 

@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import likely
+import likely.sklearn as faces
 from likely import KMeans, files
 from likely.starts import Order, read_points
 from likely.table import read_table
@@ -52,6 +54,46 @@ def test_a_weight_is_a_row_several_times_in_any_order(start, batch_size, kind):
         two.fit(matrix(repeated))
         assert_allclose(one.cluster_centers_, two.cluster_centers_)
         assert_array_equal(one.predict(X), two.predict(X))
+
+
+WEIGHED = [
+    *(KMeans(4, start=start, n_starts=2, random_state=0) for start in STARTS),
+    KMeans(4, start=[[0.0] * 3, [6.0] * 3, [9.0] * 3, [12.0] * 3]),
+    KMeans(4, tolerance=1e-3, random_state=0),
+    KMeans(4, batch_size=10, random_state=0),
+    faces.KMeans(4, random_state=0),
+    faces.KMeans(4, init="random", random_state=0),
+    faces.MiniBatchKMeans(4, batch_size=10, random_state=0),
+    faces.MiniBatchKMeans(4, batch_size=10, init="random", tol=1e-3, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", WEIGHED, ids=repr)
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "holes"])
+def test_a_row_of_weight_zero_is_no_row_and_one_of_weight_two_is_there_twice(model, kind):
+    """Of whole numbers, many lie equally far from two centres; rows of weight 0 lie far away from all others."""
+    matrix = {"sparse": sparse.csr_matrix, "float32": np.float32}.get(kind, np.asarray)
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        X = np.round(3 * generator.normal(size=(40, 3)) + 6 * generator.integers(0, 3, (40, 1)))
+        weights = generator.integers(0, 4, 40)
+        X[weights == 0] = 1e6
+        if kind == "holes":
+            X[generator.random(X.shape) < 0.2] = np.nan
+        counted, times = weights > 0, np.repeat(np.arange(40), weights)[generator.permutation(weights.sum())]
+        given = [(X, weights), (X[counted], weights[counted]), (X[times], None)]
+        for learn in ("fit", "partial_fit") if hasattr(model, "partial_fit") else ("fit",):
+            found = [clone(model) for _ in given]
+            for _ in range(2):
+                for one, (rows, w) in zip(found, given, strict=True):
+                    getattr(one, learn)(matrix(rows), sample_weight=w)
+            for other in found[1:]:
+                assert_allclose(
+                    found[0].cluster_centers_, other.cluster_centers_, rtol=1e-6 if kind == "float32" else 1e-9
+                )
+                assert found[0].inertia_ == pytest.approx(other.inertia_, rel=1e-9)
+                assert getattr(found[0], "n_iter_", None) == getattr(other, "n_iter_", None)
+                assert_array_equal(found[0].predict(X[counted]), other.predict(X[counted]))
 
 
 def test_rows_have_an_order_of_their_own():

@@ -173,7 +173,7 @@ class KMeans(Centred):
         first = (
             self._centres if isinstance(self.start, str) else np.asarray(self.start, dtype=np.float64) - self._origin
         )
-        least = float(self.tolerance) * read_points(data.table).variance
+        least = float(self.tolerance) * read_points(data.table, True, data.weights).variance
         centres, found, self.n_iter_ = moved(data, first, self._origin, self._known_columns, self.max_iterations, least)
         self.statistics_, self.inertia_ = found
         self._keep_centres(centres, self._known_columns)

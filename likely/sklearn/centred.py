@@ -111,9 +111,10 @@ class CentredFace(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     ) -> Array:
         """Return first centres. scikit-learn has this method under this name, and other code calls it."""
         table = read_table(X)
-        points = read_points(table)
+        weights = read_weights(sample_weight, table.rows)
+        points = read_points(table, weights=weights)
         drawer = type(self)(n_centroids, init=init)
-        return drawer._begin(points, read_weights(sample_weight, table.rows), random_state) + points.origin
+        return drawer._begin(points, weights, random_state) + points.origin
 
     def _keep_centres(self, centres: Array, known: Any) -> None:
         super()._keep_centres(centres, known)

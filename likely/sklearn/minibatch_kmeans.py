@@ -77,7 +77,7 @@ class MiniBatchKMeans(CentredFace):
     }
     _default_n_init = 3
     n_steps_: int
-    _idle = 0
+    _idle = 0.0
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class MiniBatchKMeans(CentredFace):
             table = self._read_first(X)
             weights = read_weights(sample_weight, table.rows)
             self._check_first(table)
-            points = read_points(table)
+            points = read_points(table, weights=weights)
             self._random_state = check_random_state(self.random_state)
             running = Running.begun(self._begin(points, weights, self._random_state))
             self._keep_columns(table.columns)

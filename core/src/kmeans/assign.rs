@@ -32,6 +32,7 @@ pub struct State {
 /// What a pass did: the change of each piece's sums, and how much there was to do.
 pub struct Done {
     pub changes: Vec<Sums>,
+    /// rows of some weight that have another centre now
     pub moved: usize,
     /// whether the squares of all rows that were scored are finite
     pub finite: bool,

@@ -170,9 +170,14 @@ fn repair<P: Points>(
     let counted = |row: usize| weights.is_none_or(|weights| weights[row] > 0.0);
     let mut far: Vec<usize> = (0..rows).filter(|&row| counted(row) && distances[row] > 0.0).collect();
     far.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]).then(a.cmp(&b)));
+    let direction: Vec<f64> = (0..columns).map(|j| 1.0 + (0.618_033_988_749_894_9 * j as f64).fract()).collect();
     let mut empty = empty.into_iter().peekable();
     for tied in far.chunk_by(|&a, &b| distances[a] == distances[b]) {
         let mut tied = tied.to_vec();
+        if tied.len() > 1 {
+            // By their cells, whatever order they came in.
+            tied.sort_by(|&a, &b| points.place(a, &direction).total_cmp(&points.place(b, &direction)));
+        }
         while let (Some(&row), Some(&cluster)) = (tied.first(), empty.peek()) {
             let (equal, others): (Vec<usize>, Vec<usize>) =
                 tied.into_iter().partition(|&other| points.equal(row, other));

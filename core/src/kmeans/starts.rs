@@ -105,7 +105,9 @@ pub fn plus_plus<P: Points>(
     let lots = Lots::new(order);
     let (rows, columns) = (points.rows(), points.columns());
     let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
-    let times_weight = |squares: &[f64]| squares.iter().enumerate().map(|(i, s)| weight(i) * s).collect::<Vec<f64>>();
+    // A row of weight 0 may lie so far that its square is infinite.
+    let mass = |(row, square): (usize, &f64)| if weight(row) > 0.0 { weight(row) * square } else { 0.0 };
+    let times_weight = |squares: &[f64]| squares.iter().enumerate().map(mass).collect::<Vec<f64>>();
     let centre = |row: usize| {
         let mut values = vec![0.0; columns];
         points.as_centre(row, &mut values);

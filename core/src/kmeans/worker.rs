@@ -283,12 +283,15 @@ impl<'a, P: Points> Worker<'a, P> {
         if before == label as i32 {
             return;
         }
+        let number = piece.first + row;
+        let weight = self.weights.map_or(1.0, |weights| weights[number]);
+        if weight == 0.0 {
+            return; // it moves no centre
+        }
         self.moved += 1;
         if !self.follow {
             return;
         }
-        let number = piece.first + row;
-        let weight = self.weights.map_or(1.0, |weights| weights[number]);
         if before != NONE {
             self.changes.add(self.points, number, -weight, before as usize, far);
         }
