@@ -134,6 +134,43 @@ def test_directions_without_variance_are_left_out(solver):
         model.sample(3)
 
 
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_a_small_tolerance_still_leaves_out_columns_that_others_determine(tol):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = np.arange(60) % 3
+        X = rng.normal(size=(60, 3)) + 0.7 * y[:, None]
+        X = np.hstack([X, X @ rng.normal(size=(3, 2))])
+        model, peer = pair("LinearDiscriminantAnalysis", {"tol": tol}, X, y)
+        assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-6, atol=1e-9)
+
+
+def test_a_direction_of_little_variance_is_kept_if_the_tolerance_says_so():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 3
+    X = rng.normal(size=(200, 3)) + 0.5 * y[:, None]
+    X = np.hstack([X, X.sum(axis=1, keepdims=True) + 8e-7 * rng.normal(size=(200, 1))])
+    model, peer = pair("LinearDiscriminantAnalysis", {"tol": 1e-7}, X, y)
+    assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+@pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])
+def test_directions_between_classes_are_left_out_by_the_tolerance_everywhere(tol, priors):
+    """Two classes lie near each other, compared with how far the third is."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = rng.normal(size=(300, 4))
+    X[:, 0] += np.array([0, 1e5, 1e5 + 1])[y]
+    X[:, 1] += 3.0 * (y == 2)
+    model, peer = pair("LinearDiscriminantAnalysis", {"tol": tol, "priors": priors}, X, y)
+    assert model.scalings_.shape == peer.scalings_.shape == (4, 1 if tol == 1e-4 else 2)
+    assert_allclose(model.coef_, peer.coef_, rtol=1e-6, atol=1e-4)
+    assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-5)
+    assert_array_equal(model.predict(X), model.decision_function(X).argmax(axis=1))
+    assert_allclose(model.means_, peer.means_)
+
+
 def test_a_missing_cell_in_flat_directions_is_summed_out():
     X, y = data("iris")
     twice = np.hstack([X, X[:, :1] + X[:, 1:2]])
@@ -283,6 +320,19 @@ def test_explained_variance_with_odd_priors(options):
     assert_allclose(model.explained_variance_ratio_, peer.explained_variance_ratio_, rtol=1e-8)
 
 
+def test_explained_variance_of_shrunk_covariances_is_sorted_by_itself():
+    """The eigenvalues add up to less than 0 for some of these."""
+    for seed in range(100, 200):
+        rng = np.random.default_rng(seed)
+        model, peer = pair(
+            "LinearDiscriminantAnalysis",
+            {"solver": "eigen", "shrinkage": "auto"},
+            rng.normal(size=(19, 2)),
+            np.arange(19) % 2,
+        )
+        assert_allclose(model.explained_variance_ratio_, peer.explained_variance_ratio_, rtol=1e-6)
+
+
 def test_one_class_is_certain():
     X, y = data("iris")
     model = ours.LinearDiscriminantAnalysis().fit(X[y == 0].astype(np.float32), y[y == 0])
@@ -294,6 +344,8 @@ def test_priors_of_quadratic_discriminants_need_not_sum_to_one():
     X, y = data("iris")
     model, peer = pair("QuadraticDiscriminantAnalysis", {"priors": [2, 1, 1]}, X, y)
     assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-9, atol=1e-12)
+    assert_array_equal(model.priors_, peer.priors_)
+    assert_allclose(model.decision_function(X), peer.decision_function(X), rtol=1e-9)
 
 
 def test_parameters_take_effect_at_the_next_fit():

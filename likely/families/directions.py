@@ -34,7 +34,8 @@ def by_total(density: FullGaussian, total: Array) -> Directions:
     whitener = density.whitener[0]
     between = whitener @ (total - density.covariance[0]) @ whitener.T
     sizes, vectors = np.linalg.eigh((between + between.T) / 2)
-    return Directions(whitener.T @ vectors[:, ::-1], _shares(sizes[::-1]))
+    # Of shrunk covariances the sizes, and their sum, may be negative: shares are sorted by themselves.
+    return Directions(whitener.T @ vectors[:, ::-1], np.sort(_shares(sizes))[::-1])
 
 
 def _shares(sizes: Array) -> Array:

@@ -19,6 +19,8 @@ from likely.table import Block
 _COLLINEAR = 1e-12
 # What is left after the means of missing cells were taken again and again.
 _COLLINEAR_EXPECTED = 1e-10
+# Standard deviations below this share of the largest are rounding.
+_ROUNDING = 1e-7
 # The variance of a direction that is left out, where a number is needed for it, in units of the largest.
 _NEXT_TO_FLAT = 1e6
 
@@ -65,7 +67,8 @@ class GaussianPrior:
 class FlatDirections:
     """Directions in which a standard deviation is at most ``tolerance`` count as without variance, and are left out.
 
-    Standard deviations are those of ``standardised`` columns, or compared with the largest one.
+    Standard deviations are those of ``standardised`` columns, or compared with the largest one. Below 1e-7 they are
+    rounding: a covariance is a sum of products, whose last digit is the square of that.
     """
 
     tolerance: float
@@ -76,17 +79,25 @@ class FlatDirections:
         scale, values, vectors, kept = self._axes(covariance)
         return vectors[:, kept] / scale[:, None] / np.sqrt(values[kept])
 
-    def filled(self, covariance: Array) -> Array:
-        """Return the covariance with a very large variance in the directions left out: next to flat."""
+    def filled(self, covariance: Array) -> tuple[Array, Array]:
+        """Return the covariance with a very large variance in the directions left out, next to flat, and its factor.
+
+        The factor is the lower triangle L with LLᵀ that covariance. It is found from the directions, since Cholesky's
+        way fails where their variances differ so much.
+        """
         scale, values, vectors, kept = self._axes(covariance)
         values = np.where(kept, values, _NEXT_TO_FLAT * max(values.max(), 1.0))
-        return (vectors * values) @ vectors.T * np.outer(scale, scale)
+        upper: Array = np.linalg.qr((vectors * np.sqrt(values)).T, mode="r")  # type: ignore[assignment]
+        factor = upper.T * np.where(np.diagonal(upper) < 0, -1.0, 1.0) * scale[:, None]
+        return (vectors * values) @ vectors.T * np.outer(scale, scale), factor
 
     def _axes(self, covariance: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         deviation = np.sqrt(np.diagonal(covariance))
         scale = np.where(deviation > 0, deviation, 1.0) if self.standardised else np.ones_like(deviation)
         values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-        least = self.tolerance if self.standardised else self.tolerance * np.sqrt(max(values.max(), 0.0))
+        least = max(self.tolerance, _ROUNDING)
+        if not self.standardised:
+            least *= np.sqrt(max(values.max(), 0.0))
         kept = np.sqrt(np.maximum(values, 0.0)) > least
         return scale, values, vectors, kept
 
@@ -240,9 +251,10 @@ class Gaussian(Family):
         if self.covariance == "full":
             if self.flat is not None:
                 directions = self.flat.left(covariances[0])
+                filled, factor = self.flat.filled(covariances[0])
                 if directions.shape[1] < len(directions):
-                    filled = self.flat.filled(covariances[0])[None]
-                    return FlatGaussian(moments.mean, filled, np.asarray(np.linalg.cholesky(filled)), directions)
+                    return FlatGaussian(moments.mean, filled[None], factor[None], directions)
+                return FullGaussian(moments.mean, covariances, factor[None])
             return FullGaussian(moments.mean, covariances, _factors(covariances, statistics, collinear))
         seen = moments.n.sum(axis=0) > 0
         mean = np.where(seen, moments.mean, np.nan)

@@ -14,12 +14,10 @@ from likely.estimators.knowledge import Knowledge
 from likely.families import Gaussian, UnsolvableError, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
+from likely.joint import Joint
 from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
 from likely.statistics import Array
 from likely.table import Block, Table
-
-# Standard deviations below this share of the largest are rounding, where least squares leave directions out.
-_ROUNDING = 1e-7
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantFace):  # type: ignore[misc]
@@ -43,7 +41,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     store_covariance
         whether solver "svd" has ``covariance_`` too
     tol
-        for "svd": standard deviations up to this, of standardised columns within classes, count as none
+        for "svd": standard deviations up to this, of standardised columns within classes, count as none, and so do
+        directions along which the means differ by less than this share of the most they do; below 1e-7 it is 1e-7
     covariance_estimator
         an estimator from ``sklearn.covariance`` to be used instead, fitted on each class
 
@@ -97,7 +96,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _structure(self) -> dict[str, Any]:
         if self.solver == "svd":
             return {"tied": True, "flat": FlatDirections(self.tol)}
-        flat = FlatDirections(_ROUNDING, standardised=False) if self.solver == "lsqr" else None
+        flat = FlatDirections(0.0, standardised=False) if self.solver == "lsqr" else None
         return {"tied": True, "flat": flat, "pooling": self._shares, **self._shrunk()}
 
     @property
@@ -209,8 +208,24 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         linear: tuple[Array, Array, Array] = derived["linear"]
         return linear
 
+    @property
+    def _comparison(self) -> Joint:
+        """The joint, its means put into the directions between classes that ``tol`` leaves."""
+        derived = self._known().derived
+        if "comparison" not in derived:
+            joint, density = self.joint_, self._density
+            if self._settings["solver"] == "svd":
+                vectors, middle = self._directions.vectors, self.priors_ @ density.mean
+                if vectors.shape[1] < min(len(self.classes_) - 1, self.n_features_in_):
+                    along = (density.mean - middle) @ vectors
+                    within = replace(density, mean=middle + along @ vectors.T @ density.covariance[0])
+                    joint = replace(joint, densities=(within,))
+            derived["comparison"] = joint
+        comparison: Joint = derived["comparison"]
+        return comparison
+
     def _find_linear(self) -> tuple[Array, Array, Array]:
-        density = self._density
+        density: Any = self._comparison.densities[0]
         origin = self.priors_ @ density.mean if self._settings["solver"] == "svd" else np.zeros(self.n_features_in_)
         apart = density.mean - origin
         theta = apart @ density.precision[0]
@@ -250,7 +265,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Return log p(x, y) without the part that all classes share: that of a Gaussian about the origin."""
         about, shared = replace(self._density, mean=origin[None]), np.zeros((table.rows, 1))
         about.add_log_density(Block(table, None), shared)
-        scores = self.joint_.log_joint(table) - shared
+        scores = self._comparison.log_joint(table) - shared
         return scores[:, 1:] - scores[:, :1] if scores.shape[1] == 2 else scores
 
     def transform(self, X: Any) -> Any:

@@ -113,6 +113,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
     def _given_priors(self) -> Any:
         return None if self.priors is None else np.asarray(self.priors, dtype=np.float64) / np.sum(self.priors)
 
+    @property
+    def priors_(self) -> Array:
+        """p(y), one for each class; as they were given, also if they do not sum to 1."""
+        given = self._settings["priors"] if hasattr(self, "_settings") else None
+        return super().priors_ if given is None else np.asarray(given)
+
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         classes = knowledge.statistics.classes
         if len(classes) < 2:
@@ -148,4 +154,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
     def decision_function(self, X: Any) -> Array:
         """Return the log-odds of the second class if there are two, else log p(x, y) without (2π)^−d/2."""
         scores = super().decision_function(X)
-        return scores if scores.ndim == 1 else scores + 0.5 * self.n_features_in_ * np.log(2 * np.pi)
+        if scores.ndim == 1:
+            return scores
+        constant = 0.5 * self.n_features_in_ * np.log(2 * np.pi) + np.log(self.priors_.sum())
+        return np.asarray(scores + constant)
