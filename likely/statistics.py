@@ -346,6 +346,15 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return np.unique(values, return_counts=True)[0]
 
 
+def plain_label(label: Any) -> Any:
+    """Return a label as Python has it, whatever the array that it was taken from.
+
+    >>> plain_label(np.array([2, 3])[0]), plain_label(np.array(["a", None])[0])
+    (2, 'a')
+    """
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def _same(one: Labels, two: Labels) -> bool:
     return one is two or np.array_equal(one, two)
 
@@ -362,7 +371,7 @@ def union(one: Labels, two: Labels) -> Labels:
             raise TypeError
         return distinct(np.concatenate([one, two]))
     except TypeError:
-        examples = (labels[0].item() if isinstance(labels[0], np.generic) else labels[0] for labels in (one, two))
+        examples = (plain_label(labels[0]) for labels in (one, two))
         raise ValueError(
             "expected labels of one kind, got {!r} and {!r}: give all as text or all as numbers".format(*examples)
         ) from None

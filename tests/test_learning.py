@@ -1,9 +1,12 @@
 """Labels, and models that learn more, merge and forget."""
 
 import pickle
+import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from cases import parameters
 from laws import assert_bitwise
@@ -11,8 +14,10 @@ from refusal import X, Y, assert_refused, assert_unchanged_by
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from likely import GaussianDiscriminant, GaussianPrior, NaiveBayes
+import likely.sklearn as faces
+from likely import Classifier, GaussianDiscriminant, GaussianPrior, NaiveBayes, TextClassifier
 from likely.families import Categorical
+from likely.statistics import plain_label
 
 MODELS = {
     "naive Bayes": NaiveBayes,
@@ -42,6 +47,63 @@ def test_labels_of_any_kind_come_back_as_they_were_given(make, labels):
     assert model.predict(X).dtype.kind == plain.dtype.kind
     assert set(model.predict(X).tolist()) <= set(plain.tolist())
     np.testing.assert_array_equal(model.predict_proba(X), make().fit(X, Y).predict_proba(X))
+
+
+LABELLED = {
+    "Classifier": Classifier,
+    "TextClassifier": TextClassifier,
+    "NaiveBayes": NaiveBayes,
+    "GaussianDiscriminant": GaussianDiscriminant,
+    **{
+        name: getattr(faces, name)
+        for name in ("GaussianNB", "MultinomialNB", "BernoulliNB", "ComplementNB", "CategoricalNB")
+    },
+    "LinearDiscriminantAnalysis": faces.LinearDiscriminantAnalysis,
+    "QuadraticDiscriminantAnalysis": faces.QuadraticDiscriminantAnalysis,
+}
+NAMES = np.tile(["no", "yes"], 20)
+LABELS = {
+    "object": NAMES.astype(object),
+    "StringDType": NAMES.astype(np.dtypes.StringDType()),
+    "string[python]": pd.Series(NAMES, dtype=pd.StringDtype("python")),
+    "string[pyarrow]": pd.Series(NAMES, dtype=pd.StringDtype("pyarrow")),
+    "categorical": pd.Series(NAMES, dtype="category"),
+    "bool": NAMES == "yes",
+    "boolean": pd.Series(NAMES == "yes", dtype="boolean"),
+    "bool as object": (NAMES == "yes").astype(object),
+    "int as object": np.tile([3, 7], 20).astype(object),
+    "Decimal": np.array([Decimal("0.5"), Decimal(2)] * 20, dtype=object),
+    "pyarrow": pa.array(NAMES.tolist()),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_every_classifier_answers_with_labels_of_every_type(name, labels):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(2, (40, 3)) + 3 * (NAMES == "yes")[:, None]
+    rows = [" ".join(f"word{i}" for i in line) for line in counts] if name == "TextClassifier" else counts.astype(float)
+    listed = [plain_label(label) for label in np.asarray(labels)]
+    model, plain = (LABELLED[name]().fit(rows, given) for given in (labels, listed))
+    np.testing.assert_array_equal(model.predict_proba(rows), plain.predict_proba(rows))
+    assert model.predict(rows).tolist() == plain.predict(rows).tolist()
+    assert (
+        model.score(rows, labels) == np.mean([a == b for a, b in zip(model.predict(rows), listed, strict=True)]) > 0.5
+    )
+    assert repr(listed[1]) in str(model.explain(rows[:1], label=listed[1], against=listed[0]))
+
+
+@pytest.mark.parametrize("labels", [label for name, label in LABELS.items() if "bool" not in name])
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_class_that_cannot_be_solved_is_named_whatever_the_type_of_labels(labels, missing):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    rows = np.column_stack([rows, rows.sum(axis=1)])
+    if missing:
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+    one, other = (re.escape(repr(plain_label(label))) for label in np.asarray(labels)[:2])
+    with pytest.raises(ValueError, match=rf"covariance of class ({one}|{other}) that has an inverse"):
+        GaussianDiscriminant(shrinkage=0).fit(rows, labels)
 
 
 BAD_LABELS = {

@@ -136,12 +136,14 @@ def _some(rows: "Rows", numbers: Sequence[int]) -> Any:
 
 
 def _as_dict(found: Any, i: int, number: int) -> dict[str, Any]:
+    from likely.statistics import plain_label
+
     top = found.top(most=found.size(i), row=i)
     names = ("word", "count") if found.things == "words" else ("column", "value")
     return {
         "row": number,
-        "label": found.label[i].item(),
-        "against": found.against[i].item(),
+        "label": plain_label(found.label[i]),
+        "against": plain_label(found.against[i]),
         "base": float(found.base[i]),
         "log_odds": float(found.log_odds[i]),
         "cells": [{names[0]: name, names[1]: value, "log_odds": odds} for name, value, odds in top],

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likely.statistics import Array, Labels
+from likely.statistics import Array, Labels, plain_label
 from likely.table import Columns
 from likely.telling import printable
 
@@ -81,11 +81,6 @@ class Explanation:
 def _short(value: Any, most: int = 40) -> str:
     text = printable(" ".join(value.split())) if isinstance(value, str) else f"{value:.6g}"
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def plain_label(label: Any) -> Any:
-    """Return a label as Python has it."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _row_of(array: Any, row: int) -> Any:

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.estimators.explanation import plain_label
-from likely.statistics import Array, Labels
+from likely.statistics import Array, Labels, plain_label
 from likely.telling import printable
 
 

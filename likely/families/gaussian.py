@@ -12,7 +12,7 @@ from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
 from likely.families.missing import collect_expected, collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
-from likely.statistics import Array, Assignment, Shared, Statistics
+from likely.statistics import Array, Assignment, Shared, Statistics, plain_label
 from likely.table import Block
 
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
@@ -291,7 +291,7 @@ def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Ar
     index = int(np.argmin(unexplained.min(axis=1)))
     classes, weight = statistics.labels["class"], statistics.sums["weight"]
     label = classes[index] if len(covariances) == len(classes) else None
-    whose, rows = ("all classes", weight.sum()) if label is None else (f"class {label.item()!r}", weight[index])
+    whose, rows = ("all classes", weight.sum()) if label is None else (f"class {plain_label(label)!r}", weight[index])
     raise UnsolvableError(
         np.flatnonzero(unexplained[index] <= max(collinear, unexplained[index].min())).tolist(),
         f"expected a covariance of {whose} that has an inverse, got one of not full rank ({rows:g} rows, "

@@ -72,6 +72,10 @@ class Face(Checked, ClassifierMixin, BaseEstimator, GenerativeClassifier):  # ty
         _check_labels(y, np.unique(classes))
         return super().partial_fit(X, y, classes, sample_weight)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right, of labels of any kind."""
+        return GenerativeClassifier.score(self, X, y, sample_weight)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
