@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import likely
-from likely import Classifier, NaiveBayes
+from likely import Classifier, Mixture, NaiveBayes
 
 WORDS = st.sampled_from(["red", "green", "blue", "été", "a,b", 'q"q', "  x", "3", "-", "nan"])
 CELLS = {
@@ -254,3 +255,33 @@ def test_columns_are_read_wherever_their_bytes_begin(shift, dtype):
     plain = pa.table({"a": cells[:, 0], "b": cells[:, 1], "y": label})
     found, wanted = (NaiveBayes().fit(data, "y").predict_proba(plain) for data in (table, plain))
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), Classifier(calibrate=False), Mixture(1)], ids=repr)
+@pytest.mark.parametrize(
+    "columns",
+    [{"a": "number"}, {"b": "integer"}, {"b": "category"}, {"c": "boolean"}, {"a": "number", "b": "ignore"}],
+    ids=str,
+)
+def test_kinds_are_taken_whatever_the_types_of_all_columns(model, columns):
+    """A frame of nothing but floats is read as a matrix, and one with another column is not."""
+    rng = np.random.default_rng(0)
+    y = np.tile(["no", "yes"], 40)
+    cells = [rng.normal(size=80) + 2.0 * (y == "yes"), rng.integers(0, 4, 80), rng.random(80) < 0.5]
+    floats = pd.DataFrame(dict(zip("abc", cells, strict=True)), dtype=float)
+    mixed = floats.assign(d="same")
+    numbered = {"abc".index(name): kind for name, kind in columns.items()}
+    given = [(floats, columns), (floats.to_numpy(), numbered), (mixed, {**columns, "d": "ignore"})]
+    labels = [] if isinstance(model, Mixture) else [y]
+    answers = [clone(model).set_params(columns=kinds).fit(rows, *labels).log_density(rows) for rows, kinds in given]
+    for answer in answers[1:]:
+        np.testing.assert_allclose(answer, answers[0], rtol=1e-9, atol=1e-12)
+
+
+def test_kinds_that_numbers_cannot_have_and_kinds_without_a_column_are_refused():
+    floats = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 0.0, 1.0]})
+    with pytest.raises(ValueError, match=r"expected text or dates in column 'a', .* got numbers"):
+        Mixture(1, columns={"a": "text"}).fit(floats)
+    for rows in (floats, floats.astype({"b": int})):
+        with pytest.raises(ValueError, match=r"expected kinds by column, such as columns=\{'a': 'number'\}"):
+            Mixture(1, columns="number").fit(rows)

@@ -41,6 +41,11 @@ class ByColumn(Estimator):
     def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         if isinstance(self.columns, str) and self.columns == IGNORE:
             return ()
+        if isinstance(self.columns, str) and self.columns in KINDS:
+            raise ValueError(
+                f"expected kinds by column, such as columns={{{table.columns.name(0)!r}: {self.columns!r}}}, got "
+                f"columns={self.columns!r}: name the columns, or give one family for all"
+            )
         if isinstance(self.columns, str | Family) and not table.kinds:
             family = self._family(self.columns, table)
             if isinstance(family, Bernoulli | Multinomial) or not isinstance(table.cells, SparseRows):
@@ -90,7 +95,10 @@ class ByColumn(Estimator):
     def _wanted(self, table: Table, assignment: Assignment) -> list[Any]:
         """Return what every column is to follow: a name, or a family."""
         if not table.kinds:
-            return _families_by_column(self.columns, table)
+            return [
+                self._of_numbers(wanted, Block(table, [j]), assignment)
+                for j, wanted in enumerate(_families_by_column(self.columns, table))
+            ]
         names = table.names or tuple(map(str, range(len(table.kinds))))
         if isinstance(self.columns, Mapping):
             given = [self.columns.get(name) for name in names]
@@ -114,6 +122,19 @@ class ByColumn(Estimator):
             return WHOLE if found == Categorical.name else found
         return "bernoulli" if kind == "boolean" else "gaussian"
 
+    def _of_numbers(self, wanted: Any, column: Block, assignment: Assignment) -> Any:
+        """Return what a column of a matrix, which holds numbers, follows where no family was given, or a kind."""
+        if isinstance(wanted, str) and wanted == "auto":
+            return _by_type(column.table)
+        if not isinstance(wanted, str) or wanted not in KINDS or wanted == IGNORE:
+            return wanted
+        if wanted in (TEXT, "date"):
+            listed = column.table.columns.listed([column.number(0)])
+            raise ValueError(
+                f"expected text or dates in {listed}, since columns= says {wanted!r}, got numbers: convert it"
+            )
+        return "categorical" if wanted == "category" else self._by_kind(wanted, None, column, assignment)
+
     def _correlates(self) -> bool:
         """Say whether numbers of one component may be correlated."""
         return False
@@ -136,7 +157,7 @@ class ByColumn(Estimator):
         if wanted in (Named.name, WHOLE):
             return (Named if wanted == Named.name else WholeNumbers)(smoothing=self.smoothing)
         if wanted not in FAMILIES:
-            raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {wanted!r}")
+            raise ValueError(f"expected a kind among {list(KINDS)} or a family among {list(FAMILIES)}, got {wanted!r}")
         kind = FAMILIES[wanted]
         if issubclass(kind, Bernoulli | Categorical | Multinomial):
             return kind(smoothing=self.smoothing)

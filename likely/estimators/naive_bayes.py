@@ -25,7 +25,9 @@ class NaiveBayes(ByColumn, TableClassifier):
         family, the others being chosen by their type. Names are "gaussian", "log-normal", "gamma", "exponential",
         "poisson", "bernoulli", "categorical" (integer codes), "multinomial" (counts of words), "complement" (the same,
         scored against the other classes) and "ignore"; a family such as ``likely.families.Gaussian(tied=True)`` may
-        stand for a name. "auto": a matrix of booleans is Bernoulli, a sparse one multinomial, any other Gaussian.
+        stand for a name, and so may in a list or dict the kind of a column: "number", "integer", "boolean",
+        "category", and in a table of text "text" and "date". "auto": a matrix of booleans is Bernoulli, a sparse one
+        multinomial, any other Gaussian.
     priors
         p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
     smoothing
