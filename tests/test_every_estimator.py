@@ -287,9 +287,7 @@ def test_save(case, seed, tmp_path):
     data = case.data(np.random.default_rng(seed))
     model = case.fit(data)
     model.save(tmp_path / "model.likely")
-    np.testing.assert_array_equal(
-        case.answers(likely.load(tmp_path / "model.likely"), data), case.answers(model, data)
-    )
+    np.testing.assert_array_equal(case.answers(likely.load(tmp_path / "model.likely"), data), case.answers(model, data))
 
 
 @every
@@ -315,7 +313,11 @@ def test_the_documentation_says_the_same():
     text = (Path(__file__).parent.parent / "docs" / "laws.md").read_text()
     lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line[:1] == "|"]
     heads, rows = [re.sub("`", "", cell) for cell in lines[0][1:]], lines[2:]
-    said = {(re.findall(r"\((\w+)\)", row[0])[-1], head): cell for row in rows for head, cell in zip(heads, row[1:])}
+    said = {
+        (re.findall(r"\((\w+)\)", row[0])[-1], head): cell
+        for row in rows
+        for head, cell in zip(heads, row[1:], strict=True)
+    }
     declared = {
         (law.name, name): WORDS[getattr(getattr(likely, name).laws, law.name)]
         for name in sorted(heads)
