@@ -92,10 +92,21 @@ class Mixed(Family):
         ]
         inner = Joint.solve(reduce(operator.add, apart), self.blocks, Columns(max(self.columns or [0]) + 1))
         if self.columns is None:
-            inner = replace(inner, width=inner.densities[0].means.shape[1])
+            inner = replace(inner, width=_width(apart[0].blocks[0]))
         total = rows.sum(axis=0)
         weights = np.divide(rows, total, out=np.full_like(rows, 1 / len(rows)), where=total > 0)
         return MixedDensity(statistics.labels["class"], replace(inner, weights=weights.ravel()), weights.T)
+
+
+def _width(statistics: Statistics) -> int:
+    """Return how many columns the statistics of a block are of."""
+    sizes = (
+        size
+        for name, axes in statistics.axes.items()
+        for axis, size in zip(axes, statistics.sums[name].shape, strict=True)
+        if axis in ("column", "word")
+    )
+    return next(sizes, 1)  # texts are one column
 
 
 def mix(

@@ -177,8 +177,13 @@ class Block(NamedTuple):
         return np.asarray(cells if self.columns is None else cells[:, self.columns], dtype=np.float64)
 
     def texts(self) -> Any:
-        """Return the texts of the block's one column, as an Arrow array."""
-        return self.table.strings[self.number(0)]
+        """Return the texts of the block's one column, as an Arrow array; all are missing in a table without them."""
+        texts = self.table.strings.get(self.number(0))
+        if texts is None:
+            import pyarrow as pa
+
+            return pa.nulls(self.table.rows, pa.large_string())
+        return texts
 
     def single(self, j: int) -> "Block":
         """Return the block of one of these columns."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from likely.statistics import Array
 from likely.stored import stored_value
-from likely.table import Table
+from likely.table import Block, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +24,8 @@ class TextColumn:
         return 1
 
     def encoded(self, table: Table) -> Table:
-        """Return the column alone; a table without texts there has none in any row."""
-        texts = table.strings.get(self.column)
-        if texts is None:
-            import pyarrow as pa
-
-            texts = pa.nulls(table.rows, pa.large_string())
-        return Table(np.zeros((table.rows, 1)), strings={0: texts})
+        """Return the column alone."""
+        return Table(np.zeros((table.rows, 1)), strings={0: Block(table, [self.column]).texts()})
 
     def by_column(self, parts: Array) -> Array:
         """Return what is said of every column of the table."""

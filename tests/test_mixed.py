@@ -211,3 +211,46 @@ def test_a_bad_number_of_components_is_refused(components):
 def test_a_tied_covariance_is_refused():
     with pytest.raises(ValueError, match="expected covariance='diagonal' or 'full' of classes that are mixtures"):
         Classifier(components=2, covariance="tied").fit(*crossed(20))
+
+
+def _columns(n=120):
+    """Return a pair of columns of every kind that a component can have."""
+    rng = np.random.default_rng(0)
+    words = ["good", "bad", "film", "very", "plot", "actor", "was", "it", "music", "dull", "lovely", "fun"]
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(n)]
+    tables = {
+        "categories": {name: rng.choice(["u", "v", "w"], n).tolist() for name in "ab"},
+        "booleans": {name: (rng.random(n) < 0.5).tolist() for name in "ab"},
+        "counts": {name: rng.poisson(2, n).tolist() for name in "ab"},
+        "numbers": {name: rng.normal(size=n).tolist() for name in "ab"},
+        "texts": {"a": texts},
+        "a text and numbers": {"a": texts, "b": rng.normal(size=n).tolist()},
+        "a text and categories": {"a": texts, "b": rng.choice(["u", "v"], n).tolist()},
+    }
+    return tables, rng.integers(0, 2, n)
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize("kind", list(_columns()[0]))
+def test_questions_about_columns_of_one_kind(kind, calibrate, tmp_path):
+    """Whatever the columns are, also if all are of one family, components answer what one component answers."""
+    tables, y = _columns()
+    table = tables[kind]
+    one, two = (Classifier(components=k, calibrate=calibrate).fit(table, y) for k in (1, 2))
+    drawn, _ = two.sample(5, random_state=0)
+    assert (drawn.schema, drawn.num_rows) == (one.sample(5, random_state=0)[0].schema, 5)
+    assert np.isfinite(two.log_density(table)).all()
+    for how in ("mean", "draw"):
+        missing = pd.DataFrame({name: pd.Series([None], dtype="object") for name in table})
+        filled = two.impute(missing, how=how, random_state=0)
+        assert list(filled) == list(table)
+        assert set(filled.columns[filled.isna().any()]) == (set() if "text" not in kind else {"a"})
+    if kind in ("categories", "booleans"):
+        for name, column in table.items():
+            assert two.values_of(name).tolist() == one.values_of(name).tolist() == sorted(set(column))
+            p = two.predict_proba(table, of=name)
+            np.testing.assert_allclose(p.sum(axis=1), 1.0)
+            np.testing.assert_allclose(p.mean(axis=0), one.predict_proba(table, of=name).mean(axis=0), atol=0.05)
+    assert len(str(two.explain(table)).splitlines()) > 2
+    two.save(tmp_path / "model")
+    np.testing.assert_array_equal(likely.load(tmp_path / "model").predict_proba(table), two.predict_proba(table))

@@ -124,3 +124,17 @@ def test_batches_and_files_of_texts(tmp_path):
     model.save(tmp_path / "themes.likely")
     same = likely.load(tmp_path / "themes.likely")
     assert np.array_equal(same.predict([{"diary": t} for t in texts]), model.predict([{"diary": t} for t in texts]))
+
+
+def test_components_that_share_no_word_are_saved(tmp_path):
+    """A text so far from a component that its responsibility is 0 gives it no word."""
+    rng = np.random.default_rng(0)
+    themes = [theme.split() for theme in THEMES[:2]]
+    texts = [" ".join(rng.choice(themes[i % 2], 300)) for i in range(40)]
+    model = Mixture(2).fit({"diary": texts})
+    words = model.joint_.densities[0]
+    assert np.bincount(words.codes).tolist() == [10, 10]
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        likely.load(tmp_path / "model").predict_proba({"diary": texts}), np.eye(2)[model.predict({"diary": texts})]
+    )

@@ -95,3 +95,20 @@ def test_an_emptied_model_shows_itself_and_answers_nothing():
     assert "0 rows" in str(model)
     with pytest.raises(ValueError, match="a model that has learned none"):
         model.predict([[1.0]])
+
+
+@pytest.mark.parametrize("kind", ["text", "category", "number"])
+def test_a_missing_cell_is_explained(kind):
+    """Where cells are missing more often in one class, that a cell is missing says something, and is shown."""
+    rng = np.random.default_rng(0)
+    words = ["good", "bad", "film", "very", "plot", "actor", "was", "it", "music", "dull", "lovely", "fun"]
+    value = {
+        "text": lambda: " ".join(rng.choice(words, 6)),
+        "category": lambda: rng.choice(["red", "blue"]).item(),
+        "number": lambda: rng.normal(),
+    }[kind]
+    y = rng.integers(0, 2, 200)
+    cells = [None if rng.random() < 0.1 + 0.5 * label else value() for label in y]
+    model = Classifier().fit({"x": (rng.normal(size=200) + y).tolist(), "cell": cells}, y)
+    shown = str(model.explain([{"x": 1.0, "cell": None}])).splitlines()
+    assert [line.split()[1] for line in shown if line.startswith("cell")] == ["missing"]

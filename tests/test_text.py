@@ -62,6 +62,23 @@ def test_units_are_those_of_python(name, texts):
     assert len(set(vocabulary.to_pylist())) == len(vocabulary)
 
 
+@pytest.mark.parametrize("unit", ["characters", "characters in words"])
+@settings(deadline=None, max_examples=30)
+@given(texts=DOCUMENTS)
+def test_units_of_characters_that_are_stop_words_are_left_out(unit, texts):
+    stop_words = frozenset(["a", " ", "ab", "σ", " a "])
+    every, fewer = Analyzer(unit, (1, 3)), Analyzer(unit, (1, 3), stop_words=stop_words)
+    left = [{term: n for term, n in bag.items() if term not in stop_words} for bag in _bags(*every.counts(texts))]
+    rows, vocabulary = fewer.counts(texts)
+    assert _bags(rows, vocabulary) == left
+    assert _bags(fewer.transform(texts, vocabulary), vocabulary) == left
+    one = Assignment(np.zeros(1), np.zeros(len(texts), dtype=np.int32))
+    words = collect_words(fewer, texts, one)
+    counts = dict(zip(words.terms.to_pylist(), words.sums["count"].tolist(), strict=True))
+    assert counts == {term: sum(bag.get(term, 0) for bag in left) for term in vocabulary.to_pylist()}
+    assert fewer.hashed(texts, 1, signs=False).counts.sum() == sum(sum(bag.values()) for bag in left)
+
+
 @pytest.mark.parametrize("name", ANALYZERS)
 @settings(deadline=None, max_examples=30)
 @given(texts=DOCUMENTS, others=DOCUMENTS)

@@ -378,3 +378,15 @@ def test_options_of_a_file_are_checked(name, value, tmp_path):
     for path in ("parameter.likely", "family.likely"):
         with pytest.raises(ValueError, match=f"expected .*{name}"):
             likely.load(tmp_path / path)
+
+
+@pytest.mark.parametrize("last", ["a", "b"])
+def test_complements_of_which_nothing_is_left(last):
+    """If all words are in one class, what the others have is nothing, not what rounding leaves of it."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        texts = [" ".join(rng.choice(list("abcdefgh"), rng.integers(1, 7))) for _ in range(12)]
+        model = textbook(event="complement", smoothing=0, counts="log").fit([*texts, ""], [*"a" * 12, last])
+        p = model.predict_proba(texts)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        assert (p >= 0).all()

@@ -79,7 +79,9 @@ class Explanation:
 
 
 def _short(value: Any, most: int = 40) -> str:
-    text = printable(" ".join(value.split())) if isinstance(value, str) else f"{value:.6g}"
+    if value is None or value != value:
+        return "missing"
+    text = f"{value:.6g}" if isinstance(value, int | float) else printable(" ".join(str(value).split()))
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

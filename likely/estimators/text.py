@@ -41,7 +41,7 @@ class TextClassifier(TextLearning):
     accents
         "unicode": letters lose their accents; "ascii": and what is still not ASCII is left out
     stop_words
-        words that are left out
+        words, or units of characters, that are left out
     tokenizer
         in the place of ``unit``, a function from a text to a list of its words, such as ``str.split``; slower. It gets
         the text in lower case and without accents, as far as these were asked for; n-grams are made, and stop words and

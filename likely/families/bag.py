@@ -94,7 +94,7 @@ class Bag(Family):
     def _complement(self, counted: Counted, pseudo: PseudoCounts) -> BagDensity:
         words = counted.words
         of_all = words.in_words("count")
-        total = of_all.sum() - words.in_classes("count") + pseudo.totals
+        total = _of_others(words.in_classes("count")) + pseudo.totals
         others = np.maximum(of_all[words.words] - words.sums["count"], 0.0)
         differences = _log(of_all + pseudo.every)[words.words] - _log(others + pseudo.own)
         return self._density(counted, _log(total), differences)
@@ -118,6 +118,17 @@ class Bag(Family):
         common = np.full(len(words.terms), _log(np.array(one)))
         rule = ("once", 0.0, 1.0, 0.0)
         return BagDensity.of(self.analyzer, words, -absent, differences, common=common, constant=constant, rule=rule)
+
+
+def _of_others(counts: Array) -> Array:
+    """Return the sum over all other classes: nothing is subtracted, as rounding would leave something of nothing.
+
+    >>> _of_others(np.array([0.1, 0.2, 0.0])).tolist(), _of_others(np.array([0.3])).tolist()
+    ([0.2, 0.1, 0.30000000000000004], [0.0])
+    """
+    none = np.zeros(1)
+    before, after = np.cumsum(counts[:-1]), np.cumsum(counts[:0:-1])[::-1]
+    return np.concatenate([none, before]) + np.concatenate([after, none])
 
 
 def _log(x: Array) -> Array:

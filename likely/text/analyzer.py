@@ -86,7 +86,7 @@ class Analyzer:
     accents
         ``"unicode"``: letters lose their accents; ``"ascii"``: and what is still not ASCII is left out; None: all stays
     stop_words
-        words that are left out
+        words, or units of characters, that are left out
     errors
         bytes that are not UTF-8 are an error if ``"strict"``, left out if ``"ignore"``, and U+FFFD if ``"replace"``
     tokenizer

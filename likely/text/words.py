@@ -124,9 +124,14 @@ class WordStatistics(Statistics):
             share = shares[self.codes, c]
             for name, out in found.items():
                 out[:, c] = np.add.reduceat(self.sums[name] * share, self.starts[:-1])
-        codes = np.tile(np.arange(k, dtype=np.int32), words)
-        starts = np.arange(0, words * k + 1, k, dtype=np.int64)
-        return self.of(self.terms, starts, codes, {**{n: a.ravel() for n, a in found.items()}, **sums}, classes)
+        # A class whose share of every document with a word is 0, as of a document far from it, does not have the word.
+        has = found["documents"] > 0
+        sizes = has.sum(axis=1)
+        left = np.flatnonzero(sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes[left])]).astype(np.int64)
+        codes = np.nonzero(has)[1].astype(np.int32)
+        pairs = {name: array[has] for name, array in found.items()}
+        return self.of(self.terms.take(pa.array(left)), starts, codes, {**pairs, **sums}, classes)
 
     @property
     def buffers(self) -> Any:

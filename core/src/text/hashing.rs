@@ -90,14 +90,19 @@ impl Hasher {
             let (column, turned) = column(unit, width);
             met.push((column, u32::from(turned)));
         };
+        let is_stop = |unit: &[u8]| !stops.is_empty() && stops.contains(unit);
         if !analysis.kind.is_words() {
-            analysis.characters(folded, padded, window, add);
+            analysis.characters(folded, padded, window, |unit| {
+                if !is_stop(unit) {
+                    add(unit);
+                }
+            });
         } else {
             joined.clear();
             window.clear();
             analysis.words(folded, |tail, length| {
                 let word = &tail[..length];
-                if !stops.is_empty() && stops.contains(word) {
+                if is_stop(word) {
                     return;
                 }
                 if analysis.longest == 1 {

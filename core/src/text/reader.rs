@@ -128,7 +128,10 @@ impl<'a, L: Lexicon> Reader<'a, L> {
         words.clear();
         analysis.characters(folded, padded, window, |unit| {
             let name = lexicon.vocabulary().seeds.word(unit, unit.len());
-            words.push(lexicon.word(&name, unit));
+            let node = lexicon.word(&name, unit);
+            if node == NONE || !lexicon.vocabulary().is_stop(node) {
+                words.push(node);
+            }
             if words.len() == AHEAD {
                 tally.add(words, lexicon.vocabulary().nodes());
                 words.clear();
