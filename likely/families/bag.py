@@ -128,7 +128,7 @@ def _of_others(counts: Array) -> Array:
     """
     none = np.zeros(1)
     before, after = np.cumsum(counts[:-1]), np.cumsum(counts[:0:-1])[::-1]
-    return np.concatenate([none, before]) + np.concatenate([after, none])
+    return np.asarray(np.concatenate([none, before]) + np.concatenate([after, none]))
 
 
 def _log(x: Array) -> Array:
