@@ -110,6 +110,10 @@ class Bins:
         """The number of columns."""
         return len(self.columns)
 
+    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Return for every level what is given for its column: they are the same."""
+        return columns
+
     def by_column(self, parts: Array) -> Array:
         """Return what is said of every column: each has one level."""
         return parts

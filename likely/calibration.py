@@ -22,6 +22,10 @@ _CLOSE = 1e-9
 class Calibration:
     """softmax(Σ_m w_m ℓ_m + b) of the log posteriors ℓ_m of some members.
 
+    With cells missing that never were in training, members are too sure to another degree. So where only a share s of
+    the cells is known, weights are s w + (1 − s) v, and biases s b + (1 − s)(1 − Σv) log p(y). Where no cell is known,
+    all members return the class shares, and so does this.
+
     Parameters
     ----------
     weights
@@ -30,6 +34,8 @@ class Calibration:
         b, of each class
     rows
         how many rows it was fitted on: no probability is lower than the share of its class among one more row
+    hidden_weights
+        v, of each member, 0 or more: towards which its weight goes the more cells are missing
 
     Examples
     --------
@@ -42,6 +48,7 @@ class Calibration:
     weights: Array
     bias: Array
     rows: float
+    hidden_weights: Array
 
     @classmethod
     def fitted(
@@ -61,13 +68,40 @@ class Calibration:
         parameters = _minimum(loss)
         m = len(scores)
         bias = parameters[m:] if biased else np.zeros(scores[0].shape[1])
-        return cls(parameters[:m], bias, float(len(codes) if weights is None else weights.sum()))
+        rows = float(len(codes) if weights is None else weights.sum())
+        return cls(parameters[:m], bias, rows, np.full(m, 1 / m))
 
-    def log_posterior(self, scores: Sequence[Array], shares: Array) -> Array:
-        """Return calibrated log posteriors; ``shares``: those of the classes among all rows."""
-        total = np.broadcast_to(self.bias, scores[0].shape).copy()
-        for weight, score in zip(self.weights, scores, strict=True):
-            total += weight * np.maximum(score, LEAST)
+    def with_hidden(
+        self, scores: Sequence[Array], known: Array, codes: NDArray[Any], weights: Array | None, shares: Array
+    ) -> "Calibration":
+        """Fit v, drawn to 1/M, on rows of which but a share of the cells is ``known``; all else stays as it is."""
+        hidden, log_shares = (1 - known)[:, None], np.log(shares)
+        fixed = replace(self, hidden_weights=np.zeros_like(self.weights)).total(scores, shares, known)
+        beyond = [hidden * (np.maximum(score, LEAST) - log_shares) for score in scores]
+        return replace(self, hidden_weights=_minimum(_Loss(beyond, codes, weights, False, fixed)))
+
+    def by_known(self, known: Array) -> tuple[Array, Array]:
+        """Return the weight of every member, rows × members, and of log p(y), by the share of cells that is known."""
+        s = known[:, None]
+        return s * self.weights + (1 - s) * self.hidden_weights, (1 - known) * (1 - self.hidden_weights.sum())
+
+    def total(self, scores: Sequence[Array], shares: Array, known: Array | None = None) -> Array:
+        """Return Σ_m w_m ℓ_m + b of rows × classes; ``known``: which share of the cells of each row is known."""
+        if known is None:
+            total, weights = np.broadcast_to(self.bias, scores[0].shape).copy(), self.weights[None]
+        else:
+            weights, prior = self.by_known(known)
+            total = known[:, None] * self.bias + prior[:, None] * np.log(shares)
+        for weight, score in zip(weights.T, scores, strict=True):
+            total += weight[:, None] * np.maximum(score, LEAST)
+        return total
+
+    def log_posterior(self, scores: Sequence[Array], shares: Array, known: Array | None = None) -> Array:
+        """Return calibrated log posteriors; ``shares``: those of the classes among all rows.
+
+        ``known``: which share of the cells of each row is known; None if all are.
+        """
+        total = self.total(scores, shares, known)
         posterior_in_place(total, np.log(shares), False)
         total *= self.rows
         total += shares
@@ -76,21 +110,28 @@ class Calibration:
 
     def tempered(self, temperature: float) -> "Calibration":
         """Return the calibration of log posteriors multiplied with a number."""
-        return replace(self, weights=self.weights * temperature, bias=self.bias * temperature)
+        return replace(
+            self,
+            weights=self.weights * temperature,
+            bias=self.bias * temperature,
+            hidden_weights=self.hidden_weights * temperature,
+        )
 
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return the calibration as JSON, and put its arrays among ``arrays``."""
         arrays[f"{name}.weights"], arrays[f"{name}.bias"] = self.weights, self.bias
+        arrays[f"{name}.hidden_weights"] = self.hidden_weights
         return {"rows": self.rows}
 
     @classmethod
     def from_description(cls, described: Any, name: str, arrays: Arrays) -> "Calibration":
         """Return the calibration that ``described`` has written, or raise ValueError if it is none."""
         weights, bias = (stored_array(arrays, f"{name}.{part}") for part in ("weights", "bias"))
+        hidden_weights = stored_array(arrays, f"{name}.hidden_weights", len(weights))
         rows: float = stored_value(described, "rows", float)
-        if (weights < 0).any() or not 0 <= rows < np.inf:
+        if (weights < 0).any() or (hidden_weights < 0).any() or not 0 <= rows < np.inf:
             raise ValueError("expected weights of members and a number of rows that are not negative, got others")
-        return cls(weights, bias, rows)
+        return cls(weights, bias, rows, hidden_weights)
 
 
 def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) -> float:
@@ -117,13 +158,25 @@ def fitted_temperature(score: Array, codes: NDArray[Any], weights: Array | None 
 
 
 class _Loss:
-    """The summed log-loss and its penalty, a convex function of (w, b), with its first two derivatives."""
+    """The summed log-loss and its penalty, a convex function of (w, b), with its first two derivatives.
 
-    def __init__(self, scores: Sequence[Array], codes: NDArray[Any], weights: Array | None, biased: bool):
+    ``fixed`` is added to what the parameters make of the scores, rows × classes.
+    """
+
+    def __init__(
+        self,
+        scores: Sequence[Array],
+        codes: NDArray[Any],
+        weights: Array | None,
+        biased: bool,
+        fixed: Array | None = None,
+    ):
         # Members × classes × rows: classes are few, and sums over them run along rows. Less the true class's score,
         # so that the loss is log Σ exp.
         self.scores = np.maximum([score.T for score in scores], LEAST)
-        self.scores -= self.scores[:, codes, np.arange(len(codes))][:, None]
+        rows = np.arange(len(codes))
+        self.scores -= self.scores[:, codes, rows][:, None]
+        self.fixed = 0.0 if fixed is None else (fixed - fixed[rows, codes][:, None]).T
         self.codes, self.weights, self.biased = codes, weights, biased
         self.members, self.classes, _ = self.scores.shape
         self.counts = np.bincount(codes, weights, self.classes)
@@ -131,7 +184,7 @@ class _Loss:
 
     def _exponentials(self, parameters: Array) -> tuple[Array, Array, Array]:
         """Return exp(total − highest), its sum over classes, and the highest total."""
-        total = parameters[0] * self.scores[0]
+        total = parameters[0] * self.scores[0] + self.fixed
         for weight, score in zip(parameters[1:], self.scores[1:], strict=False):
             total += weight * score
         if self.biased:

@@ -150,7 +150,7 @@ def seen_levels(column: CountedColumn) -> tuple[CategoryLevels, Array]:
 
 
 def level_codes(table: Table, j: int, levels: CategoryLevels) -> NDArray[np.intp]:
-    """Return every row's place among the levels of a column, −1 where it is at none of them."""
+    """Return every row's place among the levels of a column, −1 where it is at none of them, −2 if it is missing."""
     cells = column_values(table, j)
     missing = np.isnan(cells)
     if j not in table.categories:
@@ -163,7 +163,7 @@ def level_codes(table: Table, j: int, levels: CategoryLevels) -> NDArray[np.intp
         names = [str(name) for name in table.categories[j].tolist()]
     places = {name: place for place, name in enumerate(levels.names)}
     # One more line for missing cells.
-    found = np.array([*(places.get(name, -1) for name in names), len(levels.names) if levels.missing else -1])
+    found = np.array([*(places.get(name, -1) for name in names), len(levels.names) if levels.missing else -2])
     codes = np.full(len(cells), len(names), dtype=np.intp)
     np.copyto(codes, cells, where=~missing, casting="unsafe")
     return np.asarray(found[codes], dtype=np.intp)

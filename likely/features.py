@@ -59,7 +59,8 @@ class NumberFeature:
         j = 0
         if len(self.knots):
             out[:, 0] = np.interp(cells, self.knots, self.heights)
-            out[missing, 0] = 0.0
+            # If cells were missing in training, too, the indicator speaks for them; else they are marginalised out.
+            out[missing, 0] = 0.0 if self.absent else np.nan
             j = 1
         if self.absent:
             low, high = _standardised(self.absent)
@@ -70,7 +71,8 @@ class NumberFeature:
 class CategoryFeature:
     """A column of categories: one feature for each of its levels, or one for both if there are but two.
 
-    A category that is not among the levels says nothing: all its features are 0, their mean.
+    A missing cell that is no level says nothing: its features are NaN. A category that is not among the levels has
+    features of 0, their mean, as it had in training if levels were left out; if none were, it is like a missing cell.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ class CategoryFeature:
 
     @cached_property
     def _table(self) -> Array:
-        """Return the features of every level, and of what is none of them in the last line."""
+        """Return the features of every level, then of a missing cell that is none, and of another category."""
         p = self.shares
         varying = (p > 0) & (p < 1)
         safe = np.where(varying, p, 0.5)
@@ -98,7 +100,8 @@ class CategoryFeature:
         table = table[:, varying]
         if table.shape[1] == 2 and p.sum() > 1 - 1e-12:
             table = table[:, :1]  # one says what the other says
-        return np.concatenate([table, np.zeros((1, table.shape[1]))])
+        other = 0.0 if p.sum() < 1 - 1e-12 else np.nan
+        return np.concatenate([table, np.full((1, table.shape[1]), np.nan), np.full((1, table.shape[1]), other)])
 
     def fill(self, codes: NDArray[np.intp], out: Array) -> None:
         """Write the features of the levels' places."""
@@ -165,6 +168,10 @@ class Features:
             for column, cells, place in filled:
                 column.fill(cells[rows], out[rows, place])
         return out
+
+    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Return for every feature what is given for its column, rows × width."""
+        return np.repeat(columns, np.diff(self.starts), axis=1)
 
     def by_column(self, parts: Array) -> Array:
         """Return the sums of the features of every column, rows × columns."""

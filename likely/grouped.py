@@ -60,6 +60,12 @@ class Grouped:
         """Return the rows as the encoding of their combinations has them."""
         return self.inner.encoded(with_combinations(table, self.groups, keep=self._keep))
 
+    def spread(self, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return whether each column made is of one of which it is given (rows × columns)."""
+        own = columns[:, _kept(self.of, self.groups, keep=self._keep)]
+        groups = [columns[:, list(group)].any(axis=1) for group in self.groups]
+        return self.inner.spread(np.column_stack([own, *groups]))
+
     def by_column(self, parts: Array) -> Array:
         """Return what is said of every column of the table; what a combination says is shared among its columns."""
         found = self.inner.by_column(parts)

@@ -54,6 +54,16 @@ class Member:
         """What is collected of it."""
         return Part(self.family, None, self.encoding)
 
+    def encoded(self, table: Table, uninformative: NDArray[np.bool_] | None = None) -> Table:
+        """Encode rows; missing cells that are ``uninformative`` (rows × columns; None if there are none) say nothing.
+
+        Other missing cells say what they said in training.
+        """
+        encoded = self.encoding.encoded(table)
+        if uninformative is not None and isinstance(self.encoding, Features | Bins | Grouped):
+            Block(encoded, None).dense()[self.encoding.spread(uninformative)] = np.nan
+        return encoded
+
     def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
         columns = self.encoding.described(name, arrays)
@@ -140,27 +150,29 @@ class Folds(NamedTuple):
 
     def splits(
         self, parts: tuple[Statistics, ...], total: Statistics, number: int
-    ) -> Iterator[tuple[NDArray[np.intp], Statistics, Array]]:
-        """Yield, for so many of the folds, their rows, the statistics of all others, and log class shares of these."""
+    ) -> Iterator[tuple[int, Statistics, Array]]:
+        """Yield so many of the folds that have rows, the statistics of all others, and log class shares of these."""
         classes, codes, weights = self.assignment
         k = len(classes)
         counts = np.bincount(self.places * k + codes, weights, (self.number + 1) * k).reshape(-1, k)
+        sizes = np.bincount(self.places, minlength=self.number)
         for f, part in enumerate(parts[:number]):
-            rows = np.flatnonzero(self.places == f)
-            if len(rows):
+            if sizes[f]:
                 left = np.delete(counts, f, axis=0).sum(axis=0)
-                yield rows, total - part, np.log(class_shares(left))
+                yield f, total - part, np.log(class_shares(left))
 
 
 class Chosen(NamedTuple):
     """A family, the statistics of all rows, and the log posteriors of each row by the statistics of the other folds.
 
-    Those of rows in no fold are NaN.
+    Those of rows in no fold are NaN. ``score`` returns those of rows some of whose cells are hidden: it takes these
+    rows, encoded, and their numbers among all.
     """
 
     family: Family
     statistics: Statistics
     log_posteriors: Array
+    score: Callable[[Table, NDArray[np.intp]], Array]
 
 
 def sum_of(parts: tuple[Statistics, ...]) -> Statistics:
@@ -178,15 +190,26 @@ def log_posteriors(density: Density, encoded: Table, log_shares: Array) -> Array
 def choose_levels(encoded: Table, folds: Folds) -> Chosen:
     """Score naive Bayes of levels out of fold: there is nothing to choose."""
     parts = folds.collected(encoded, LeaveOneOut())
-    return _scored(LeaveOneOut(), encoded, folds, parts, sum_of(parts))
+    total = sum_of(parts)
+    score = _scorer(LeaveOneOut(), folds, parts, total)
+    return Chosen(LeaveOneOut(), total, score(encoded, np.arange(encoded.rows)), score)
 
 
-def _scored(family: Family, encoded: Table, folds: Folds, parts: tuple[Statistics, ...], total: Statistics) -> Chosen:
-    """Score every row by the statistics of the other folds."""
-    out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
-    for rows, others, log_shares in folds.splits(parts, total, folds.number):
-        out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
-    return Chosen(family, total, out)
+def _scorer(
+    family: Family, folds: Folds, parts: tuple[Statistics, ...], total: Statistics
+) -> Callable[[Table, NDArray[np.intp]], Array]:
+    """Return what scores some rows, of given numbers, each by the statistics of the other folds."""
+
+    def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
+        out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
+        places = folds.places[numbers]
+        for fold, others, log_shares in folds.splits(parts, total, folds.number):
+            rows = np.flatnonzero(places == fold)
+            if len(rows):
+                out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
+        return out
+
+    return score
 
 
 def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
@@ -206,8 +229,8 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     def compared(diagonals: tuple[float, ...], strengths: tuple[float, ...], number: int) -> dict[_Pair, Array]:
         """Return the log posteriors under each pair; NaN in rows that were left out."""
         found = {(g, v): np.full((len(cells), k), np.nan) for g in diagonals for v in strengths}
-        for rows, others, log_shares in folds.splits(parts, total, number):
-            some = rows[::step]
+        for fold, others, log_shares in folds.splits(parts, total, number):
+            some = np.flatnonzero(folds.places == fold)[::step]
             held = cells[some].astype(np.float64)
             for g, v, scores in log_densities(Moments.of(others), held, diagonals, strengths, of_all):
                 found[g, v][some] = _normalised(scores + log_shares, log_shares)
@@ -217,16 +240,18 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     linear = _best(found, folds.assignment)
     found = {linear: found[linear], **compared(linear[:1], STRENGTHS, few)}
     best = _best(found, folds.assignment)
-    if np.isnan(found[best][folds.scored, 0]).any():
-        return _scored(Regularised(*best), encoded, folds, parts, total)
-    return Chosen(Regularised(*best), total, found[best])
+    score = _scorer(Regularised(*best), folds, parts, total)
+    of_all_rows = found[best]
+    if np.isnan(of_all_rows[folds.scored, 0]).any():
+        of_all_rows = score(encoded, np.arange(encoded.rows))
+    return Chosen(Regularised(*best), total, of_all_rows, score)
 
 
 def choose_words(encoded: Table, folds: Folds) -> Chosen:
     """Fit the exponents of discounted words, and score them out of fold."""
     from likely.discounting import Dealt, fit_discounted
     from likely.families.bag import Bag
-    from likely.families.bag_density import of_present
+    from likely.families.bag_density import of_present, present
     from likely.text import Analyzer, collect_sized
 
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
@@ -236,7 +261,13 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     settled, found = fit_discounted(family, statistics, dealt if len(scored) == len(sizes) else dealt.taken(scored))
     out = np.full((len(sizes), found.shape[1]), np.nan)
     out[scored] = np.maximum(found, LEAST)
-    return Chosen(settled, statistics, out)
+
+    def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
+        # A text is hidden or it is not: without it, class shares are left.
+        shares = class_shares(class_weights(folds.assignment).sums["weight"])
+        return np.where(present(encoded.strings[0])[:, None], out[numbers], np.log(shares))
+
+    return Chosen(settled, statistics, out, score)
 
 
 @dataclass(frozen=True)
@@ -273,18 +304,27 @@ def choose_mixture(
     encoded: Table, folds: Folds, *, parts: tuple[Part, ...], components: int | str, seed: Any
 ) -> Chosen:
     """Find the components of every class, and score each fold by those of the others."""
-    out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
-    for fold in range(folds.number):
-        rows, others = np.flatnonzero(folds.places == fold), folds.places != fold
+    models: dict[int, tuple[Density | None, Array]] = {}
+    for fold in np.unique(folds.places[folds.scored]).tolist():
+        others = folds.places != fold
         known = folds.assignment.taken(others)
-        if len(rows) and others.any():
+        shares = np.log(class_shares(class_weights(known).sums["weight"]))
+        density = None  # there is nothing to know its rows by
+        if others.any():
             part, statistics = mix(encoded.taken(others), known, parts, components, seed)
-            shares = np.log(class_shares(class_weights(known).sums["weight"]))
-            out[rows] = log_posteriors(part.family.solve(statistics), encoded.taken(rows), shares)
-        elif len(rows):  # there is nothing to know them by
-            out[rows] = np.log(class_shares(np.zeros(out.shape[1])))
+            density = part.family.solve(statistics)
+        models[fold] = density, shares
+
+    def score(some: Table, numbers: NDArray[np.intp]) -> Array:
+        out = np.full((some.rows, len(folds.assignment.classes)), np.nan)
+        for fold, (density, shares) in models.items():
+            rows = np.flatnonzero(folds.places[numbers] == fold)
+            if len(rows):
+                out[rows] = shares if density is None else log_posteriors(density, some.taken(rows), shares)
+        return out
+
     part, statistics = mix(encoded, folds.assignment, parts, components, seed)
-    return Chosen(part.family, statistics, out)
+    return Chosen(part.family, statistics, score(encoded, np.arange(encoded.rows)), score)
 
 
 MemberEncoding = Features | Bins | Grouped | TextColumn | Plain

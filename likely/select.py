@@ -29,6 +29,7 @@ from likely.members import (
     choose_words,
     log_posteriors,
 )
+from likely.missing_pairs import MissingPairs, missing_cells, with_hidden
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_shares, class_weights
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
@@ -48,6 +49,9 @@ _WORTH_THREADS = 300
 _MOST_SUMS = 40_000_000
 # So many features are left when the rarest levels are left out: the work grows with their cube.
 _MOST_LEVELS = 500
+# Cells are hidden in so many rows at most, to learn how much members count if cells are missing; and in so many at
+# least, with so many patterns. Between, the work is about this.
+_MOST_HIDDEN, _FEWEST_HIDDEN, _FEWEST_PATTERNS, _SCORING = 2000, 300, 30, 2e8
 # Rows are encoded for about this many cells at a time.
 _TILE = 1 << 22
 
@@ -69,12 +73,15 @@ class Selection:
         the weights of the members and the biases of the classes
     calibrated
         the labels of the classes that have a bias; the bias of others is 0
+    missing
+        which cells were missing together in training: others that are missing say nothing
     """
 
     members: tuple[Member, ...]
     statistics: JointStatistics
     calibration: Calibration
     calibrated: Labels
+    missing: MissingPairs
 
     @property
     def classes(self) -> Labels:
@@ -95,22 +102,28 @@ class Selection:
         shares = self.shares
         out = np.empty((table.rows, len(shares)))
         for first, tile in self._tiles(table):
+            uninformative = self.missing.uninformative(tile)
             scores = [
-                log_posteriors(density, member.encoding.encoded(tile), np.log(shares))
+                log_posteriors(density, member.encoded(tile, uninformative), np.log(shares))
                 for member, density in zip(self.members, self.densities, strict=True)
             ]
-            out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares)
+            known = None if uninformative is None else 1 - uninformative.mean(axis=1)
+            out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares, known)
         return out
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Array, Array]:
         """Return what holds of class ``one`` against ``other`` before a cell is read, and what every cell adds."""
-        bias = self._calibration.bias + self._calibration.weights.sum() * np.log(self.shares)
-        base = bias[one] - bias[other]
+        uninformative = self.missing.uninformative(table)
+        known = np.ones(table.rows) if uninformative is None else 1 - uninformative.mean(axis=1)
+        weights, prior = self._calibration.by_known(known)
+        bias, log_shares = self._calibration.bias, np.log(self.shares)
+        base = known * (bias[one] - bias[other])
+        base += (weights.sum(axis=1) + prior) * (log_shares[one] - log_shares[other])
         cells = np.zeros((table.rows, table.columns.width))
-        for member, density, weight in zip(self.members, self.densities, self._calibration.weights, strict=True):
-            odds, rest = density.log_odds(Block(member.encoding.encoded(table), None), one, other)
-            base = base + weight * rest
-            cells += weight * member.encoding.by_column(odds)
+        for member, density, weight in zip(self.members, self.densities, weights.T, strict=True):
+            odds, rest = density.log_odds(Block(member.encoded(table, uninformative), None), one, other)
+            base += weight * rest
+            cells += weight[:, None] * member.encoding.by_column(odds)
         return base, cells
 
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
@@ -124,6 +137,7 @@ class Selection:
         The labels of the calibrated classes are for the caller to keep.
         """
         members = [member.described(f"{name}.{i}", arrays) for i, member in enumerate(self.members)]
+        self.missing.described(f"{name}.pairs", arrays)
         return {"members": members, "calibration": self.calibration.described(f"{name}.calibration", arrays)}
 
     @classmethod
@@ -135,6 +149,7 @@ class Selection:
         statistics: JointStatistics,
         families: Sequence[Family],
         calibrated: Labels,
+        width: int,
     ) -> Self:
         """Return the selection that ``described`` has written, or raise ValueError if it is none.
 
@@ -151,7 +166,8 @@ class Selection:
         sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
         if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
             raise ValueError("expected a weight and statistics of each member and a bias of each class, got others")
-        return cls(members, statistics, calibration, calibrated)
+        missing = MissingPairs.from_description(f"{name}.pairs", arrays, width)
+        return cls(members, statistics, calibration, calibrated, missing)
 
     @cached_property
     def densities(self) -> tuple[Density, ...]:
@@ -216,19 +232,36 @@ def select(
     with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
         folds = Folds.dealt(known, number, is_guessed)
         scored = folds.scored
-        members, blocks, scores = [], [], []
+        few, patterns = _hidden_rows(len(scored), k, widest)
+        numbers = scored[np.arange(few) * len(scored) // max(few, 1)]
+        hidden = with_hidden(sample.taken(numbers), patterns, seed)
+        gone = missing_cells(hidden)
+        members, blocks, scores, scores_of_hidden = [], [], [], []
         for encoding, choose in candidates:
             chosen = choose(encoding.encoded(sample), folds)
-            members.append(Member(encoding, chosen.family))
+            member = Member(encoding, chosen.family)
+            members.append(member)
             blocks.append(chosen.statistics)
             scores.append(chosen.log_posteriors[scored])
+            scores_of_hidden.append(chosen.score(member.encoded(hidden, gone), numbers))
         judged = known.taken(scored)
         calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
-    statistics = JointStatistics(class_weights(known), tuple(blocks))
-    selection = Selection(tuple(members), statistics, calibration, assignment.classes)
+        statistics = JointStatistics(class_weights(known), tuple(blocks))
+        shares = class_shares(statistics.weights.sums["weight"])
+        judged = known.taken(numbers)
+        calibration = calibration.with_hidden(
+            scores_of_hidden, 1 - gone.mean(axis=1), judged.codes, judged.weights, shares
+        )
+    selection = Selection(tuple(members), statistics, calibration, assignment.classes, MissingPairs.seen(some.table))
     if table.rows > SAMPLE or some is not rows:
         selection = replace(selection, statistics=selection.collect(table, assignment))
     return selection
+
+
+def _hidden_rows(rows: int, classes: int, width: int) -> tuple[int, int]:
+    """Return how many rows are to have cells hidden, and in how many patterns, so that scoring them takes little."""
+    few = min(rows, _MOST_HIDDEN, max(int(_SCORING / (classes * width**2)), _FEWEST_HIDDEN))
+    return few, int(np.clip(_SCORING / (classes * width**3), min(few, _FEWEST_PATTERNS), few))
 
 
 def _apart(assignment: Assignment, guessed: NDArray[np.bool_]) -> Assignment:

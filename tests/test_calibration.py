@@ -81,7 +81,9 @@ def test_a_weight_of_2_is_a_row_twice() -> None:
 def test_probabilities_sum_to_1_and_none_is_0() -> None:
     shares = np.array([0.7, 0.2, 0.1])
     p = np.exp(
-        Calibration(np.array([50.0]), np.zeros(3), 9.0).log_posterior([np.array([[0.0, -60.0, -np.inf]])], shares)
+        Calibration(np.array([50.0]), np.zeros(3), 9.0, np.ones(1)).log_posterior(
+            [np.array([[0.0, -60.0, -np.inf]])], shares
+        )
     )
     np.testing.assert_allclose(p, [[0.97, 0.02, 0.01]], rtol=1e-12)
 
@@ -105,9 +107,46 @@ def test_perfect_scores_and_one_class(rows: int) -> None:
     assert alone.log_posterior([np.zeros((1, 1))], np.ones(1)).tolist() == [[0.0]]
 
 
+def hidden_loss(parameters, found, codes, weights, fitted, known, shares):
+    """Return the loss of rows of which a share of the cells is known, with the penalty of v."""
+    total = known[:, None] * fitted.bias + np.outer((1 - known) * (1 - parameters.sum()), np.log(shares))
+    for w, v, score in zip(fitted.weights, parameters, found, strict=True):
+        total = total + (known * w + (1 - known) * v)[:, None] * np.maximum(score, LEAST)
+    loss = -log_softmax(total, axis=1)[np.arange(len(codes)), codes] @ weights
+    return loss + 0.5 * ((parameters - 1 / len(found)) ** 2).sum()
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_hidden_cells_are_weighed_by_the_least_loss(members: int, weighted: bool) -> None:
+    found, codes = scores(300, 3, members)
+    generator = np.random.default_rng(1)
+    known, shares = generator.random(300), np.array([0.5, 0.3, 0.2])
+    weights = generator.random(300) + 0.1 if weighted else None
+    one_each = np.ones(300) if weights is None else weights
+    complete = Calibration.fitted(*scores(300, 3, members, seed=1))
+    fitted = complete.with_hidden(found, known, codes, weights, shares)
+    given = (found, codes, one_each, complete, known, shares)
+    best = minimize(hidden_loss, np.full(members, 1 / members), given, bounds=[(0, None)] * members)
+    assert hidden_loss(fitted.hidden_weights, *given) <= best.fun + 1e-9 * abs(best.fun)
+
+
+def test_known_cells_lead_from_class_shares_to_the_complete_calibration() -> None:
+    found, codes = scores(300, 3, 2)
+    shares = np.array([0.5, 0.3, 0.2])
+    fitted = Calibration.fitted(found, codes).with_hidden(found, np.full(300, 0.5), codes, None, shares)
+    assert (fitted.hidden_weights != fitted.weights).all()
+    complete = fitted.log_posterior(found, shares)
+    np.testing.assert_array_equal(fitted.log_posterior(found, shares, np.ones(300)), complete)
+    nothing = [np.tile(np.log(shares), (2, 1))] * 2
+    np.testing.assert_allclose(np.exp(fitted.log_posterior(nothing, shares, np.zeros(2))), [shares] * 2, rtol=1e-12)
+
+
 def test_description_gives_it_back() -> None:
     found, codes = scores()
     fitted, arrays = Calibration.fitted(found, codes), {}
     again = Calibration.from_description(fitted.described("c", arrays), "c", arrays)
     shares = np.full(3, 1 / 3)
     np.testing.assert_array_equal(again.log_posterior(found, shares), fitted.log_posterior(found, shares))
+    known = np.linspace(0, 1, len(codes))
+    np.testing.assert_array_equal(again.log_posterior(found, shares, known), fitted.log_posterior(found, shares, known))

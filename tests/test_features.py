@@ -113,8 +113,14 @@ def test_what_never_varies_is_left_out() -> None:
 def test_a_hole_where_there_was_none_says_nothing() -> None:
     table = Table(np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 2.0]]), categories={1: np.array(["a", "b", "c"])})
     holes = replace(table, cells=np.full((1, 2), NAN))
-    assert not Features.fitted(counted_columns(table)).matrix(holes).any()
+    assert np.isnan(Features.fitted(counted_columns(table)).matrix(holes)).all()
     assert np.isnan(Bins.fitted(counted_columns(table)).encoded(holes).cells).all()
+
+
+def test_a_new_category_is_like_a_hole_if_no_level_was_left_out() -> None:
+    table = Table(np.array([[0.0], [1.0], [2.0]]), categories={0: np.array(["a", "b", "c"])})
+    new = Table(np.array([[0.0]]), categories={0: np.array(["d"])})
+    assert np.isnan(Features.fitted(counted_columns(table)).matrix(new)).all()
 
 
 def test_rare_and_unseen_levels_say_nothing() -> None:

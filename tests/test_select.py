@@ -2,20 +2,37 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import log_softmax
+from scipy.stats import multivariate_normal
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from likely import select as selecting
+from likely.calibration import LEAST
 from likely.columns import counted_columns
 from likely.distinct import DistinctRows
+from likely.families import Categorical, Gaussian
+from likely.families.regularised import Regularised
 from likely.features import Features
+from likely.joint import Part
 from likely.learn import collect
-from likely.members import Folds, choose_discriminant, choose_levels, class_shares, log_posteriors
+from likely.members import (
+    Folds,
+    Plain,
+    choose_discriminant,
+    choose_levels,
+    choose_mixture,
+    class_shares,
+    log_posteriors,
+)
+from likely.missing_pairs import MissingPairs
 from likely.select import Selection, select
 from likely.statistics import Assignment
 from likely.table import Table
@@ -171,7 +188,8 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 def read(described: Any, arrays: Any, selection: Selection) -> Selection:
     families = [member.family for member in selection.members]
-    return Selection.from_description(described, "s", arrays, selection.statistics, families, selection.calibrated)
+    labels = selection.calibrated
+    return Selection.from_description(described, "s", arrays, selection.statistics, families, labels, 4)
 
 
 def test_description_gives_it_back() -> None:
@@ -180,6 +198,9 @@ def test_description_gives_it_back() -> None:
     described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
     again = read(described, arrays, selection)
     np.testing.assert_array_equal(again.log_posterior(table), selection.log_posterior(table))
+    holes = Table(np.where(np.random.default_rng(1).random((240, 4)) < 0.5, NAN, table.cells), table.names)
+    holes = replace(holes, categories=table.categories)
+    np.testing.assert_array_equal(again.log_posterior(holes), selection.log_posterior(holes))
 
 
 BROKEN_JSON = [
@@ -205,6 +226,14 @@ BROKEN_ARRAYS = [
     lambda arrays: arrays.update({"s.1.0.edges": np.array([np.nan])}),
     lambda arrays: arrays.update({"s.calibration.bias": np.zeros(2)}),
     lambda arrays: arrays.update({"s.calibration.weights": np.array([-1.0, 1.0])}),
+    lambda arrays: arrays.update({"s.calibration.hidden_weights": np.array([-1.0, 1.0])}),
+    lambda arrays: arrays.pop("s.calibration.hidden_weights"),
+    lambda arrays: arrays.pop("s.pairs.columns"),
+    lambda arrays: arrays.update({"s.pairs.columns": arrays["s.pairs.columns"] + 1}),
+    lambda arrays: arrays.update({"s.pairs.columns": arrays["s.pairs.columns"][::-1]}),
+    lambda arrays: arrays.update({"s.pairs.columns": np.zeros((2, 2), dtype=np.int64)}),
+    lambda arrays: arrays.update({"s.pairs.missing": arrays["s.pairs.missing"][1:]}),
+    lambda arrays: arrays.update({"s.pairs.there": arrays["s.pairs.there"].astype(float)}),
 ]
 
 
@@ -215,6 +244,124 @@ def test_broken_descriptions_are_refused(part: int, breaking: Any) -> None:
     breaking((described, arrays)[part])
     with pytest.raises(ValueError, match="expected"):
         read(described, arrays, selection)
+
+
+def complete(rows: int = 300, seed: int = 0) -> tuple[Table, Assignment]:
+    """Return numbers and names of three classes of 60, 30 and 10 %, without a missing cell."""
+    generator = np.random.default_rng(seed)
+    y = np.searchsorted([0.6, 0.9], np.arange(rows) * 0.37 % 1)
+    factor = np.array([[1.0, 0.9, 0.5], [0.0, 0.4, 0.5], [0.0, 0.0, 0.7]])
+    cells = generator.standard_normal((rows, 3)) @ factor + np.column_stack([y, -y, 2 * y])
+    codes = np.where(generator.random((rows, 2)) < 0.6, y[:, None], generator.integers(0, 3, (rows, 2)))
+    names = np.array(["red", "green", "blue"])
+    return Table(np.hstack([cells, codes]), categories={3: names, 4: names}), assigned(np.array(["x", "y", "z"])[y])
+
+
+def hiding(table: Table, share: float, seed: int = 0) -> Table:
+    hidden = np.random.default_rng(seed).random(table.cells.shape) < share
+    return replace(table, cells=np.where(hidden, NAN, table.cells))
+
+
+@pytest.mark.parametrize("groups", [(), ((3, 4),)])
+def test_a_row_without_cells_has_the_class_shares(groups: Any) -> None:
+    table, assignment = complete()
+    more = []
+    if not groups:
+        parts = (Part(Gaussian(pseudo_rows=1e-4), [0, 1, 2]), Part(Categorical(), [3, 4]))
+        more = [(Plain(5), partial(choose_mixture, parts=parts, components=2, seed=0))]
+        texts = pa.array([f"word{code} of many" for code in assignment.codes], pa.large_string())
+        table = replace(table, cells=np.column_stack([table.cells, np.zeros(300)]), strings={5: texts})
+    selection = select(table, assignment, groups=groups, more=more)
+    assert len(selection.members) == (2 if groups else 4)
+    empty = replace(
+        table,
+        cells=np.full((2, table.cells.shape[1]), NAN),
+        numbers=None,
+        strings={j: pa.nulls(2, pa.large_string()) for j in table.strings},
+    )
+    for member, density in zip(selection.members, selection.densities, strict=True):
+        found = log_posteriors(density, member.encoded(empty), np.log(selection.shares))
+        np.testing.assert_allclose(np.exp(found), [selection.shares] * 2, rtol=1e-12)
+    np.testing.assert_allclose(selection.posterior(empty), [selection.shares] * 2, rtol=1e-12)
+    base, cells = selection.log_odds(empty, np.array([0, 1]), np.array([2, 2]))
+    np.testing.assert_allclose(base, np.log(selection.shares[:2] / selection.shares[2]), rtol=1e-12)
+    assert not cells.any()
+
+
+def test_hidden_cells_are_marginalised_out() -> None:
+    table, assignment = complete()
+    selection = select(table, assignment)
+    member, density = selection.members[0], selection.densities[0]
+    assert isinstance(member.family, Regularised)
+    features = member.encoded(table).cells[:40].astype(float)
+    hidden = hiding(replace(table, cells=table.cells[:40]), 0.5)
+    starts = member.encoding.starts
+    expected = np.tile(np.log(selection.shares), (40, 1))
+    for i in range(40):
+        known = np.repeat(~np.isnan(hidden.cells[i]), np.diff(starts))
+        for c in range(3) if known.any() else ():
+            covariance = density.covariance[c % len(density.covariance)][np.ix_(known, known)]
+            expected[i, c] += multivariate_normal.logpdf(features[i, known], density.mean[c, known], covariance)
+    found = log_posteriors(density, member.encoded(hidden), np.log(selection.shares))
+    expected = np.maximum(log_softmax(expected, axis=1), LEAST)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.9])
+def test_hidden_cells_leave_probabilities_honest(share: float) -> None:
+    # Many correlated columns: what is left of a row says much less than independent columns would.
+    generator = np.random.default_rng(0)
+    y = generator.integers(0, 3, 3000)
+    factor = generator.standard_normal((12, 12)) * 0.6 + np.eye(12)
+    means = generator.standard_normal((3, 12))
+    X = generator.standard_normal((3000, 12)) @ factor.T + means[y]
+    selection = select(Table(X[:1000]), assigned(y[:1000]))
+    hidden = hiding(Table(X[1000:]), share)
+    p = fine(selection, hidden)
+    covariance, rows = factor @ factor.T, np.arange(2000)
+    best = np.zeros((2000, 3))
+    for i, cells in enumerate(hidden.cells):
+        known = ~np.isnan(cells)
+        apart = cells[known] - means[:, known]
+        best[i] = -0.5 * (apart * np.linalg.solve(covariance[np.ix_(known, known)], apart.T).T).sum(axis=1)
+    least = -log_softmax(best, axis=1)[rows, y[1000:]].mean()
+    # 1,000 rows leave about 100 parameters uncertain: half a nat each, over all rows, and the margin twice of that.
+    assert -np.log(p[rows, y[1000:]]).mean() < least + 0.1
+
+
+def test_missing_cells_say_what_they_said_in_training_and_no_more() -> None:
+    table, assignment = complete(600)
+    cells = table.cells.copy()
+    # Two columns are missing together, mostly in one class.
+    gone = (assignment.codes == 2) & (np.arange(600) % 10 > 0) | (np.arange(600) % 50 == 0)
+    cells[np.ix_(gone, [0, 1])] = NAN
+    table = replace(table, cells=cells)
+    selection = select(table, assignment)
+
+    def asked(*cells: float) -> Any:
+        return fine(selection, replace(table, cells=np.array([cells]), numbers=None))[0]
+
+    assert asked(NAN, NAN, 1.0, 1.0, 1.0)[2] > 0.5
+    # As never in training: one of them alone, or both with a column that never had a missing cell.
+    assert asked(NAN, -0.5, 1.0, 1.0, 1.0)[2] < 0.1
+    assert asked(NAN, NAN, 1.0, NAN, 1.0)[2] < 0.1
+    np.testing.assert_allclose(asked(NAN, NAN, NAN, NAN, NAN), selection.shares)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3])
+def test_pairs_of_missing_cells_are_those_of_training(share: float) -> None:
+    generator = np.random.default_rng(0)
+    train, new = (generator.random((50, 6)) < share, generator.random((300, 6)) < 0.2)
+    train[:, 5] = False
+    found = MissingPairs.seen(Table(np.where(train, NAN, 1.0))).uninformative(Table(np.where(new, NAN, 1.0)))
+    expected = np.zeros_like(new)
+    for i, row in enumerate(new):
+        unseen = [
+            not (train[:, a] & (train[:, b] == row[b])).any() for a in np.flatnonzero(row) for b in range(len(row))
+        ]
+        expected[i] = row & any(unseen)
+    assert expected.any()
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_weight_of_1_is_a_row() -> None:

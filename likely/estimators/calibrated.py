@@ -308,6 +308,7 @@ def _read_selection(chosen: Any, saved: Saved) -> Selection:
             statistics,
             [family for family, *_ in saved.members],
             calibrated,
+            columns.width,
         )
         for member in selection.members:
             if getattr(member.encoding, "of", columns.width) != columns.width:

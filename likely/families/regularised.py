@@ -15,7 +15,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.gaussian_density import FullGaussian
 from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block
+from likely.table import Block, Table
 
 # A direction in which correlated columns vary less is one in which they do not: what is left is rounding.
 _COLLINEAR = 1e-12
@@ -34,7 +34,6 @@ class Regularised(Family):
 
     Examples
     --------
-    >>> from likely.table import Table
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [7.0, 8.0], [9.0, 9.0]])
     >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1], dtype=np.int32))
     >>> family = Regularised(diagonal=0.2, strength=1.0)
@@ -56,6 +55,10 @@ class Regularised(Family):
             raise ValueError(f"expected a strength of 0 or more, got {self.strength!r}")
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        cells = block.values()
+        if np.isnan(cells).any():
+            # Expected sums would not add up: a cell that is missing is learned as the mean of features, which is 0.
+            block = Block(Table(np.nan_to_num(cells, nan=0.0, posinf=np.inf, neginf=-np.inf)), None)
         return Gaussian(covariance="full").collect(block, assignment)
 
     def solve(self, statistics: Statistics) -> FullGaussian:
