@@ -10,12 +10,12 @@ from likely.first_groups import ROUNDING, Sample, begin, collected, full_columns
 from likely.hidden import Ascent, Climb, Hidden, Step, climb
 from likely.joint import Joint, Part
 from likely.learn import collect
-from likely.statistics import Assignment, JointStatistics
+from likely.statistics import Array, Assignment, JointStatistics
 from likely.table import Block
 
 # How fast early batches are forgotten: at ½ or less steps never settle, at 1 the first groups are remembered too long.
 _FORGETTING = 0.7
-# A component that is begun anew gets this part of an even share of the rows.
+# A component that is restarted gets this part of an even share of the weight of all rows.
 _SHARE = 10
 
 
@@ -97,20 +97,37 @@ def climbed(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], ob
 
 def revived(rows: Hidden, aim: Aim, statistics: JointStatistics, joint: Joint) -> JointStatistics:
     """Begin a component anew, beside those that are left, at the rows that they explain worst."""
-    table, weights = rows.table, rows.weights
-    told = joint.log_density(table)
-    if weights is not None:
-        told[weights == 0] = np.inf
-    worst = np.argsort(told, kind="stable")[: -(-table.rows // (_SHARE * aim.k))]
+    table = rows.table
+    weights = np.ones(table.rows) if rows.weights is None else rows.weights
+    taken = _least_likely(joint.log_density(table), weights, float(weights.sum()) / (_SHARE * aim.k))
+    worst = np.flatnonzero(taken)
     some = table.taken(worst)
     label = np.setdiff1d(np.arange(aim.k), statistics.classes)[:1]
-    own = Assignment(label, np.zeros(some.rows, dtype=np.int32), None if weights is None else weights[worst])
+    own = Assignment(label, np.zeros(some.rows, dtype=np.int32), taken[worst])
     full = full_columns(some, aim.parts)
     if full and np.isnan(Block(some, full).values()).any():
         cells, expected = np.array(Block(some, None).dense(), dtype=np.float64), joint.expected(some)
         cells[:, full] = np.where(np.isnan(cells[:, full]), expected[:, full], cells[:, full])
         some = replace(some, cells=cells)
     return statistics + collect(some, own, aim.parts)
+
+
+def _least_likely(log_density: Array, weights: Array, wanted: float) -> Array:
+    """Return how much of each row's weight is taken, if the least likely rows of so much weight together are.
+
+    Of rows that are equally likely the same share is taken: neither their order matters, nor whether a row is written
+    twice or has a weight of 2.
+
+    >>> _least_likely(np.array([-1.0, -9.0, -2.0, -2.0]), np.array([1.0, 1.0, 1.0, 3.0]), 2.0).tolist()
+    [0.0, 1.0, 0.25, 0.75]
+    """
+    order = np.argsort(log_density, kind="stable")
+    last = log_density[order][min(int(np.searchsorted(np.cumsum(weights[order]), wanted)), len(order) - 1)]
+    margin = ROUNDING * abs(last) if np.isfinite(last) else 0.0
+    less = log_density < last - margin
+    equal = ~less & (log_density <= last + margin)
+    left = wanted - float(weights[less].sum())
+    return np.where(less, weights, np.where(equal, weights * min(left / float(weights[equal].sum()), 1.0), 0.0))
 
 
 def learned(known: JointStatistics, joint: Joint, batch: Hidden) -> Step:

@@ -1,11 +1,14 @@
 """Mixtures: expectation maximisation beside a plain one, its laws, holes, starts, selection and answers."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import check_estimator
@@ -192,6 +195,41 @@ def test_a_weight_of_two_is_a_row_twice_where_the_first_groups_are_drawn(kind, s
     other = Mixture(3, **options).fit(take(np.repeat(np.arange(120), weights)))
     assert one.n_iterations_ == other.n_iterations_
     assert one.predict_proba(X) == pytest.approx(other.predict_proba(X), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("covariance", "tied"), STRUCTURES)
+@pytest.mark.parametrize("kind", ["matrix", "missing cells", "table"])
+def test_a_weight_of_two_is_a_row_twice_where_components_are_restarted(kind, covariance, tied):
+    restarted = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = np.vstack([rng.normal(size=(20, 2)) + rng.integers(0, 3, (20, 1)) * 4, [[1e6, 1e6]]])
+        weights = np.append(rng.integers(0, 4, 20), 1)
+        if kind == "missing cells":
+            X[:20][rng.random((20, 2)) < 0.15] = np.nan
+        elif kind == "table":
+            X = pd.DataFrame(X, columns=["a", "b"])
+            X["name"], X["kept"] = rng.choice(["x", "y", "z"], 21), rng.random(21) < 0.5
+        take = X.iloc.__getitem__ if kind == "table" else X.__getitem__
+        model = Mixture(4, covariance=covariance, tied=tied, n_starts=2, pseudo_rows=1e-4, random_state=seed)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            one = clone(model).fit(X, sample_weight=weights)
+            restarted += any("begun anew" in str(each.message) for each in said)
+            other = clone(model).fit(take(np.repeat(np.arange(21), weights)[::-1]))
+        assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
+        assert one.predict_proba(X) == pytest.approx(other.predict_proba(X), rel=1e-5, abs=1e-8)
+    assert tied or restarted == 4
+
+
+def test_a_weight_counts_as_so_many_rows_where_they_must_be_as_many_as_components():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one of the components has no row
+        one = Mixture(2).fit([[1.0]], sample_weight=[2.0])
+        other = Mixture(2).fit([[1.0], [1.0]])
+    assert one.log_likelihood_ == pytest.approx(other.log_likelihood_)
+    with pytest.raises(ValueError, match="got 1 rows for 2 components"):
+        Mixture(2).fit([[1.0], [2.0]], sample_weight=[1.0, 0.0])
 
 
 def test_rows_may_be_fewer_than_columns():

@@ -267,7 +267,8 @@ class Mixture(ByColumn, Criteria):
         k, n = self.n_components, rows.table.rows
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
             raise ValueError(f"expected n_components as a whole number of 1 or more, got {k!r}")
-        counted = n if rows.weights is None else int((rows.weights > 0).sum())
+        # Shares may add up to 1, and a weight of 2 is a row twice: whichever is more.
+        counted = n if rows.weights is None else max(int((rows.weights > 0).sum()), int(rows.weights.sum()))
         if counted < k:
             raise ValueError(f"expected as many rows as components or more, got {counted} rows for {k} components")
         for name, least in (("n_starts", 1), ("max_iterations", 0)):
