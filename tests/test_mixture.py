@@ -204,7 +204,7 @@ def test_a_weight_of_two_is_a_row_twice_where_components_are_restarted(kind, cov
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X = np.vstack([rng.normal(size=(20, 2)) + rng.integers(0, 3, (20, 1)) * 4, [[1e6, 1e6]]])
-        weights = np.append(rng.integers(0, 4, 20), 1)
+        weights = np.append(rng.integers(0, 9, 20), 2)
         if kind == "missing cells":
             X[:20][rng.random((20, 2)) < 0.15] = np.nan
         elif kind == "table":
