@@ -5,6 +5,7 @@ from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely.clustering import Clustering, restarts
 from likely.distinct import DistinctRows, drawn_rows
@@ -48,7 +49,15 @@ class Sample(NamedTuple):
 def begin(
     sample: Sample, parts: tuple[Part, ...], k: int, start: str, generator: np.random.Generator, turn: int = 0
 ) -> JointStatistics:
-    """Return first statistics: of groups that k-means finds, or of chance.
+    """Return first statistics: of groups that k-means finds, or of chance."""
+    groups = Assignment(np.arange(k), first_codes(sample, parts, k, start, generator, turn), sample.weights)
+    return collected(sample.table, groups, parts)
+
+
+def first_codes(
+    sample: Sample, parts: tuple[Part, ...], k: int, start: str, generator: np.random.Generator, turn: int = 0
+) -> NDArray[np.int32]:
+    """Return the first group of every row of a sample.
 
     Every ``turn`` begins elsewhere: k-means takes columns by their scales, and every other time without their
     correlations, or where there are words, by chance. After two turns it would end at the same groups again, so it only
@@ -59,12 +68,10 @@ def begin(
     if start == "k-means++" and table.rows > k:
         x = standardised(table, parts, weights, whiten=turn % 2 == 1)
     if x is None:
-        codes = generator.permutation(np.arange(table.rows) % k).astype(np.int32)
-    else:
-        times, steps = (_TRIES, _STEPS) if turn < 2 else (1, 1)
-        points = read_points(Table(x), weights=weights)
-        codes = reduce(_nearer, restarts(points, k, start, times, generator, weights, steps)).labels
-    return collected(table, Assignment(np.arange(k), codes, weights), parts)
+        return generator.permutation(np.arange(table.rows) % k).astype(np.int32)
+    times, steps = (_TRIES, _STEPS) if turn < 2 else (1, 1)
+    points = read_points(Table(x), weights=weights)
+    return reduce(_nearer, restarts(points, k, start, times, generator, weights, steps)).labels
 
 
 def _nearer(one: Clustering, other: Clustering) -> Clustering:

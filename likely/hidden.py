@@ -82,6 +82,8 @@ class Ascent(NamedTuple):
     """how often one was begun anew instead"""
     since: int = 0
     """the first likelihood after that"""
+    log_prior: float = 0.0
+    """of the parameters that the last likelihood is of"""
 
 
 class Climb(NamedTuple):
@@ -101,6 +103,11 @@ class Climb(NamedTuple):
         """The likelihood of the joint, in logarithms, over all rows."""
         return self.log_likelihoods[-1]
 
+    @property
+    def log_posterior(self) -> float:
+        """The logarithm of likelihood × prior, up to a constant: what no step lowers."""
+        return self.log_likelihood + self.joint.log_prior()
+
 
 Revive = Callable[[JointStatistics, Joint], JointStatistics]
 
@@ -118,6 +125,8 @@ def climb(
 ) -> Climb:
     """Climb from first statistics until a step gains less than ``tolerance`` for each row, or ``most`` were taken.
 
+    What is gained is the log-likelihood, and the logarithm of the prior if there is one.
+
     ``priors``: class weights that stay as they are. If no labels are known, a class that becomes empty is taken out, or
     some times begun anew by ``revive``, which is given the statistics of the others and their joint. ``watch`` is told
     where the climb is before every further step; it can go on from there.
@@ -127,9 +136,12 @@ def climb(
     joint = Joint.solve(at.statistics, parts, rows.table.columns, priors)
     for step in range(len(at.log_likelihoods), most + 1):
         found = rows.expect(joint) if step < most else Step(at.statistics, rows.log_likelihood(joint))
-        gain = found.log_likelihood - at.log_likelihoods[-1] if step > at.since else np.inf
-        at = at._replace(log_likelihoods=(*at.log_likelihoods, found.log_likelihood))
-        # With a prior, or categories that a step has found, the likelihood may fall on the way.
+        log_prior = joint.log_prior()
+        gain = np.inf
+        if step > at.since:
+            gain = found.log_likelihood - at.log_likelihoods[-1] + (log_prior - at.log_prior)
+        at = at._replace(log_likelihoods=(*at.log_likelihoods, found.log_likelihood), log_prior=log_prior)
+        # With categories that a step has found, or imagined rows like all others, it may fall on the way.
         converged = bool(abs(gain) < tolerance * rows.weight)
         if converged or step == most or not np.isfinite(found.log_likelihood):
             break

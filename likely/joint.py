@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ class Encoding(Protocol):
 
     def encoded(self, table: Table) -> Table:
         """Return the rows in other columns."""
+        ...
+
+
+@runtime_checkable
+class HasPrior(Protocol):
+    """A family that says how likely parameters are before any row is seen."""
+
+    def log_prior(self, density: Density) -> float:
+        """Return the logarithm of the prior of a density's parameters, up to a constant."""
         ...
 
 
@@ -147,6 +156,11 @@ class Joint:
         k = int(np.count_nonzero(self.weights))
         chosen = zip(self.parts, self.densities, strict=True)
         return k - 1 + sum(part.family.free_parameters(density, k) for part, density in chosen)
+
+    def log_prior(self) -> float:
+        """Return the logarithm of the prior of all parameters, up to a constant."""
+        chosen = zip(self.parts, self.densities, strict=True)
+        return sum(part.family.log_prior(density) for part, density in chosen if isinstance(part.family, HasPrior))
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""

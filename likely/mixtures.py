@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from likely.first_groups import ROUNDING, Sample, begin, collected, full_columns
+from likely.first_groups import ROUNDING, STARTS, Sample, begin, collected, first_codes, full_columns
 from likely.hidden import Ascent, Climb, Hidden, Step, climb
 from likely.joint import Joint, Part
 from likely.learn import collect
@@ -45,9 +45,9 @@ class Search(NamedTuple):
 
     def ended(self, found: Climb) -> Self:
         """Return the search after one more start."""
-        told, best = found.log_likelihood, self.best
-        start = Start(told, len(found.log_likelihoods) - 1, found.converged)
-        better = best is None or told > best.log_likelihood + ROUNDING * abs(best.log_likelihood)
+        reached, best = found.log_posterior, self.best
+        start = Start(found.log_likelihood, len(found.log_likelihoods) - 1, found.converged)
+        better = best is None or reached > best.log_posterior + ROUNDING * abs(best.log_posterior)
         return self._replace(starts=(*self.starts, start), best=found if better else best, present=None)
 
 
@@ -60,11 +60,27 @@ class Aim(NamedTuple):
     """one of STARTS, or the group of each row"""
     tolerance: float
     most: int
+    first: "First | None" = None
+    """rows that first groups were already looked for in"""
+
+
+class First(NamedTuple):
+    """Rows in the groups that k-means finds in them, where the first start begins."""
+
+    sample: Sample
+    groups: Assignment
+
+    @classmethod
+    def of(cls, rows: Hidden, parts: tuple[Part, ...], k: int, seeds: tuple[int, ...]) -> Self:
+        """Return the groups of rows as a search with these seeds begins with them."""
+        sample = Sample.of(rows, seeds[0])
+        codes = first_codes(sample, parts, k, STARTS[0], np.random.default_rng(seeds[1]))
+        return cls(sample, Assignment(np.arange(k), codes, sample.weights))
 
 
 def climbed(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], object]) -> Search:
     """Begin as often as there are seeds, and climb from there; ``watch`` is told before every further step."""
-    sample = None
+    sample = None if aim.first is None else aim.first.sample
 
     def revive(statistics: JointStatistics, joint: Joint) -> JointStatistics:
         return revived(rows, aim, statistics, joint)
@@ -74,8 +90,11 @@ def climbed(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], ob
         if search.present is None:
             if isinstance(aim.start, str):
                 sample = sample or Sample.of(rows, search.seeds[0])
-                generator = np.random.default_rng(search.seeds[turn + 1])
-                first = begin(sample, aim.parts, aim.k, aim.start, generator, turn)
+                if aim.first is not None and turn == 0 and aim.start == STARTS[0]:
+                    first = collected(sample.table, aim.first.groups, aim.parts)
+                else:
+                    generator = np.random.default_rng(search.seeds[turn + 1])
+                    first = begin(sample, aim.parts, aim.k, aim.start, generator, turn)
                 first = rows.prepared(first, aim.parts, aim.tolerance, aim.most)
             else:
                 first = collected(rows.table, Assignment(np.arange(aim.k), aim.start, rows.weights), aim.parts)

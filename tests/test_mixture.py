@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -281,6 +281,124 @@ def test_tied_components_far_apart_keep_the_digits_of_their_covariance(apart):
     assert model.joint_.densities[0].covariance[0] == pytest.approx(t.T @ t / 600, rel=1e-9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("d", [3, 12])
+def test_one_component_is_shrunk_to_independent_columns_as_far_as_oas_says(d, weighted):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(40, d)) @ rng.normal(size=(d, d)) + 5
+    w = rng.integers(0, 3, 40).astype(float) if weighted else np.ones(40)
+    n, mean = w.sum(), w @ X / w.sum()
+    S = (X - mean).T @ (w[:, None] * (X - mean)) / n
+    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
+    square = (R**2).mean()  # of Chen, Wiesel, Eldar and Hero (2010), of columns with variance 1
+    share = min((square + 1) / ((n + 1) * (square - 1 / d)), 0.999)
+    model = Mixture(1).fit(X, sample_weight=w)
+    assert model.means_[0] == pytest.approx(mean)
+    assert model.joint_.densities[0].covariance[0] == pytest.approx((1 - share) * S + share * np.diag(np.diag(S)))
+
+
+@pytest.mark.parametrize(("covariance", "tied"), STRUCTURES)
+def test_components_are_the_mode_of_the_posterior(covariance, tied):
+    """The mode of an inverse-Wishart prior of d + 2 rows, or 3 where columns are independent, from the formulas."""
+    X, codes = groups(n=60, d=4, apart=30.0)  # no row is shared
+    k, d = 3, 4
+    model = Mixture(k, covariance=covariance, tied=tied, start=codes).fit(X)
+    n, scatter = np.bincount(codes), []
+    for c in range(k):
+        t = X[codes == c] - X[codes == c].mean(axis=0)
+        scatter.append(t.T @ t)
+    prior = 0.9 * sum(scatter) / 60 + 0.1 * np.cov(X.T, bias=True) / k ** (2 / d)
+    rows = d + 2 if covariance == "full" else 3
+    if covariance == "full":
+        square = (prior**2 / np.outer(np.diag(prior), np.diag(prior))).mean()
+        share = min((square + 1) / ((60 + 1) * (square - 1 / d)), 0.999)
+        prior = (1 - share) * prior + share * np.diag(np.diag(prior))
+    if tied:
+        expected = [(sum(scatter) + rows * prior) / (60 + rows)] * k
+    else:
+        expected = [(s + rows * prior) / (m + rows) for s, m in zip(scatter, n, strict=True)]
+    if covariance != "full":
+        expected = [np.diag(e) for e in expected]
+    if covariance == "spherical":
+        expected = [np.full(d, e.mean()) for e in expected]
+    density = model.joint_.densities[0]
+    found = density.covariance if covariance == "full" else density.variance
+    assert np.broadcast_to(found, np.shape(expected)) == pytest.approx(np.array(expected), rel=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize(("covariance", "tied"), STRUCTURES)
+@pytest.mark.parametrize("pseudo_rows", ["auto", 20.0])
+def test_no_step_lowers_the_posterior(pseudo_rows, covariance, tied, missing):
+    rng = np.random.default_rng(1)
+    X, codes = groups(n=70, d=4, apart=1.0)
+    X[rng.random(X.shape) < missing] = np.nan
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["name"], table["kept"] = np.array(["x", "y", "z"])[codes], rng.random(70) < 0.3
+    options = {"covariance": covariance, "tied": tied, "pseudo_rows": pseudo_rows, "start": "assignment"}
+    model = Mixture(3, tolerance=0.1, **options).fit(table)
+    parts, rows = model.joint_.parts, model._read_all(table, None)[1]
+    joint = Joint.solve(
+        collected(rows.table, Assignment(np.arange(3), np.roll(codes, 9)), parts), parts, rows.table.columns
+    )
+    reached = []
+    for _ in range(30):
+        step = rows.expect(joint)
+        reached.append(step.log_likelihood + joint.log_prior())
+        joint = Joint.solve(step.statistics, parts, rows.table.columns)
+    assert reached[-1] > reached[0] + 1
+    assert np.diff(reached).min() > -1e-9 * abs(reached[-1])
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 30), (20, 10), (100, 60), (40, 20)])
+@pytest.mark.parametrize("correlated", [False, True])
+def test_new_rows_of_a_small_table_are_imputed_no_worse_than_by_the_column_mean(n, d, correlated):
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n + 200, d))
+        if correlated:
+            X += rng.normal(size=(n + 200, 3)) @ rng.normal(size=(3, d))
+        new, hidden = X[n:], rng.random((200, d)) < 0.2
+        filled = Mixture(1).fit(X[:n]).impute(np.where(hidden, np.nan, new))
+        means = np.broadcast_to(X[:n].mean(axis=0), new.shape)
+        errors.append([np.mean((each - new)[hidden] ** 2) for each in (filled, means)])
+    ours, theirs = np.mean(errors, axis=0)
+    assert ours < (0.9 if correlated else 1.01) * theirs
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize("data", [load_wine, load_breast_cancer])
+def test_the_prior_predicts_new_rows_better_than_the_greatest_likelihood(data, covariance):
+    X = data().data
+    gains = []
+    for seed in range(4):
+        X = X[np.random.default_rng(seed).permutation(len(X))]
+        models = [Mixture(3, covariance=covariance, pseudo_rows=rows).fit(X[:60]) for rows in ("auto", 1e-4)]
+        gains.append(models[0].score(X[60:]) - models[1].score(X[60:]))
+    assert min(gains) > 0
+
+
+@pytest.mark.parametrize("pseudo_rows", ["auto", 0.0])
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("constant", [0.0, 1e6 + 0.1])
+def test_a_constant_column_with_missing_cells_says_nothing(constant, k, pseudo_rows):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) + np.repeat([[0.0], [6.0]], 150, axis=0)
+    X[:, 2] = constant
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X = X[~np.isnan(X[:, :2]).all(axis=1)]
+    options = {"pseudo_rows": pseudo_rows, "random_state": 0}
+    model, without = Mixture(k, **options).fit(X), Mixture(k, **options).fit(X[:, :2])
+    assert model.converged_
+    filled = model.impute(X)
+    assert not np.isnan(filled).any()
+    assert filled[:, 2] == pytest.approx(constant)
+    if pseudo_rows == 0:  # the prior knows of the third column
+        assert model.predict_proba(X) == pytest.approx(without.predict_proba(X[:, :2]), abs=1e-3)
+    assert np.isfinite(model.log_density(X)).all()
+
+
 def test_no_component_shrinks_to_a_point():
     X = np.vstack([np.random.default_rng(0).normal(size=(100, 2)), [[50.0, 50.0]]])
     model = Mixture(2).fit(X)
@@ -406,6 +524,8 @@ def test_check_estimator():
         ({"start": "rows"}, "expected start among"),
         ({"start": np.zeros(300, dtype=int)}, "each used"),
         ({"covariance": "round"}, "expected covariance among"),
+        ({"pseudo_rows": -1}, "expected pseudo_rows='auto', or a number of 0 or more, got -1"),
+        ({"pseudo_rows": "many"}, "expected pseudo_rows='auto', or a number of 0 or more, got 'many'"),
     ],
 )
 def test_what_does_not_fit_is_said(parameters, message):

@@ -9,8 +9,6 @@ from likely.cli.streams import check_model_place, opened
 from likely.reading.watching import watched
 
 AUTO = "auto"
-# Enough that no group of hardly more than one row, however dense, is taken for a find.
-_PSEUDO_ROWS = 0.1
 
 
 def cluster(
@@ -44,7 +42,6 @@ def cluster(
         "columns": kinds_of(column, ignore, text) or "auto",
         "missing": tuple(missing),
         "n_starts": starts,
-        "pseudo_rows": _PSEUDO_ROWS,
         "random_state": seed,
     }
     with watched(rows, "reading"):

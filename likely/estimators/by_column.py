@@ -163,7 +163,11 @@ class ByColumn(Estimator):
             return kind(smoothing=self.smoothing)
         if issubclass(kind, Gaussian):
             return self._gaussian(kind)
-        return kind(pseudo_rows=self.pseudo_rows)  # type: ignore[call-arg]
+        return kind(pseudo_rows=self._imagined())  # type: ignore[call-arg]
+
+    def _imagined(self) -> Any:
+        """Return how many rows every class is imagined to have."""
+        return self.pseudo_rows
 
     @abstractmethod
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:

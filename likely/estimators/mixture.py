@@ -15,16 +15,17 @@ from likely.estimators.labelled import is_matrix, together
 from likely.estimators.laws import Laws
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
-from likely.families import Gaussian
+from likely.families import CovariancePrior, Gaussian, on_one_line
 from likely.first_groups import STARTS
 from likely.hidden import Climb, Hidden, without_empty
+from likely.joint import Part
 from likely.labels import read_weights
-from likely.mixtures import Aim, Search, Start, climbed, learned
+from likely.mixtures import Aim, First, Search, Start, climbed, learned
 from likely.reading import Rows
 from likely.schema import Schema
 from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
-from likely.table import Table
+from likely.table import Block, Table
 from likely.telling import tell
 
 
@@ -56,8 +57,9 @@ class Mixture(ByColumn, Criteria):
     max_iterations
         how many steps each start takes at most
     pseudo_rows
-        rows like all rows together, but of independent columns, that every component is imagined to have, so that none
-        can shrink to a point
+        imagined rows that every component has beside its own, which vary about its mean like rows vary within groups
+        that k-means finds: "auto" for d + 2 of d columns under a full covariance and 3 under others, 0 for the greatest
+        likelihood
     smoothing
         pseudo-counts of categories and words
     missing
@@ -122,7 +124,7 @@ class Mixture(ByColumn, Criteria):
         n_starts: int = 1,
         tolerance: float = 1e-6,
         max_iterations: int = 1000,
-        pseudo_rows: float = 1e-4,
+        pseudo_rows: Any = "auto",
         smoothing: Any = 1.0,
         missing: Any = (),
         together: Any = (),
@@ -162,8 +164,9 @@ class Mixture(ByColumn, Criteria):
         table = rows.table
         k, start = self._checked(rows)
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
-        aim = Aim(self._parts(table, every), k, start, float(self.tolerance), self.max_iterations)
         search = Search.of(self.n_starts if isinstance(start, str) else 1, random_generator(self.random_state))
+        parts, first = self._with_prior(self._parts(table, every), rows, k, start, search.seeds)
+        aim = Aim(parts, k, start, float(self.tolerance), self.max_iterations, first)
         look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
         with Watching(rows, aim.parts, search, **look) as watch:
             search = climbed(rows, aim, watch.search, watch)
@@ -255,9 +258,38 @@ class Mixture(ByColumn, Criteria):
         return Hidden(table, None, read_weights(sample_weight, table.rows))
 
     def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
-        if kind is not Gaussian:
-            return kind(pseudo_rows=self.pseudo_rows)
-        return Gaussian(self.covariance, self.tied, pseudo_rows=self.pseudo_rows, uncorrelated=True)
+        prior = CovariancePrior(rows=None if self._auto() else float(self.pseudo_rows))
+        return Gaussian(self.covariance, self.tied, pseudo_rows=prior) if kind is Gaussian else kind(pseudo_rows=prior)
+
+    def _with_prior(
+        self, parts: tuple[Part, ...], rows: Hidden, k: int, start: Any, seeds: tuple[int, ...]
+    ) -> tuple[tuple[Part, ...], First | None]:
+        """Return the families with the prior of their covariances, and the first groups that it was found from."""
+        if not any(isinstance(part.family, Gaussian) for part in parts):
+            return parts, None
+        first = First.of(rows, parts, k, seeds) if isinstance(start, str) else None
+        table, groups = rows.table, Assignment(np.arange(k), start, rows.weights)
+        if first is not None:
+            table, groups = first.sample.table, first.groups
+        found = (
+            part._replace(family=part.family.with_prior_found(Block(table, part.columns), groups))
+            if isinstance(part.family, Gaussian)
+            else part
+            for part in parts
+        )
+        return tuple(found), first
+
+    def _imagined(self) -> Any:
+        return 1.0 if self._auto() else self.pseudo_rows
+
+    def _auto(self) -> bool:
+        """Say whether the prior is to be found from the rows, or raise if it is neither that nor a number of rows."""
+        rows = self.pseudo_rows
+        if isinstance(rows, str) and rows == "auto":
+            return True
+        if not isinstance(rows, int | float | np.integer | np.floating) or not 0 <= rows < np.inf:
+            raise ValueError(f"expected pseudo_rows='auto', or a number of 0 or more, got {on_one_line(rows)}")
+        return False
 
     def _correlates(self) -> bool:
         return True  # within components, or by them

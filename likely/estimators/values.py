@@ -12,7 +12,16 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.families import FAMILIES, GaussianPrior, Named, Numbered, Together, WholeNumbers, on_one_line
+from likely.families import (
+    FAMILIES,
+    CovariancePrior,
+    GaussianPrior,
+    Named,
+    Numbered,
+    Together,
+    WholeNumbers,
+    on_one_line,
+)
 from likely.families.gaussian import FlatDirections
 from likely.families.leave_one_out import LeaveOneOut
 from likely.families.regularised import Regularised
@@ -38,6 +47,7 @@ RECORDS: dict[str, type[Any]] = {
     "left-out categories": LeaveOneOut,
     "regularised": Regularised,
     "gaussian prior": GaussianPrior,
+    "covariance prior": CovariancePrior,
     "flat directions": FlatDirections,
     "mixture": Mixed,
 }

@@ -123,7 +123,8 @@ class Watching:
         header, own = Saved("Mixture", {}, knowledge, {}).contents()
         arrays.update({f"{name}.{each}": array for each, array in own.items()})
         arrays[f"{name}.log-likelihoods"] = np.array(at.log_likelihoods)
-        return {"model": header, "removed": at.removed, "revived": at.revived, "since": at.since}
+        counts = {"removed": at.removed, "revived": at.revived, "since": at.since}
+        return {"model": header, **counts, "log-prior": at.log_prior}
 
     def _read(self, path: str) -> Search:
         header, arrays = files.read(path)
@@ -158,7 +159,8 @@ class Watching:
         own = {each.removeprefix(f"{name}."): array for each, array in arrays.items() if each.startswith(f"{name}.")}
         told = tuple(own["log-likelihoods"].tolist())
         statistics: JointStatistics = Saved.read(described["model"], own).knowledge.statistics
-        return Ascent(statistics, told, *(int(described[each]) for each in ("removed", "revived", "since")))
+        removed, revived, since = (int(described[each]) for each in ("removed", "revived", "since"))
+        return Ascent(statistics, told, removed, revived, since, float(described["log-prior"]))
 
 
 def essence(rows: Hidden, parameters: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from likely.families.base import (
     subtract_logs,
 )
 from likely.families.categorical import Categorical, Numbered, WholeNumbers
+from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.named import Named
 from likely.families.positive import Exponential, Gamma, Poisson
@@ -27,6 +28,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Complement",
+    "CovariancePrior",
     "Density",
     "Exponential",
     "Family",

@@ -78,6 +78,11 @@ class Categorical(Smoothed):
         assert isinstance(density, CategoricalDensity)
         return classes * int(np.maximum(np.diff(density.starts) - 1, 0).sum())
 
+    def log_prior(self, density: Density) -> float:
+        """Return Σ λ log(share), the Dirichlet prior of a density's shares in logarithms, up to a constant."""
+        assert isinstance(density, CategoricalDensity)
+        return log_dirichlet(self.pseudo_counts(*density.shares.shape), density.shares)
+
     def shares(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
         """Return where each column's categories start, and the share of every class and category."""
         counts, labels = statistics.sums["count"], statistics.labels["category"]
@@ -143,6 +148,12 @@ class Numbered(Categorical):
         wider[:, starts[columns] + values] = counts
         sums, names = {**statistics.sums, "count": wider}, {**statistics.labels, "category": complete}
         return Statistics(sums, statistics.axes, names)
+
+
+def log_dirichlet(pseudo_counts: Array, shares: Array) -> float:
+    """Return Σ λ log(share) over the shares that are known."""
+    counted = np.broadcast_to(pseudo_counts, shares.shape) * (shares > 0)
+    return float((counted * np.log(np.where(shares > 0, shares, 1.0))).sum())
 
 
 def without_unseen(statistics: Statistics) -> Statistics:

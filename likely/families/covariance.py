@@ -256,5 +256,14 @@ def _ledoit_wolf(covariance: Array, n: Array, d: Array, fourth: Array) -> Array:
     return _share(np.clip(noise, 0.0, None), squares - d * mean**2)
 
 
+def oas_shrinkage(correlation: Array, n: float) -> float:
+    """Return how far a correlation matrix of n rows is to be shrunk to independent columns.
+
+    >>> oas_shrinkage(np.eye(3), 100.0), round(oas_shrinkage(np.array([[1.0, 0.5], [0.5, 1.0]]), 100.0), 3)
+    (1.0, 0.129)
+    """
+    return float(_oas(correlation[None], np.array([n]), np.array([len(correlation)]))[0])
+
+
 def _share(part: Array, whole: Array) -> Array:
     return np.clip(np.divide(part, whole, out=np.ones_like(part), where=whole > 0), 0.0, 1.0)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.families.base import Density, Family, UnsolvableError, on_one_line
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
+from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
 from likely.families.missing import collect_expected, collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
@@ -119,7 +120,8 @@ class Gaussian(Family):
         the simpler one: ``"diagonal"`` (correlations shrink, variances stay; the default if full), ``"standardised"``
         (the same, but columns that do not vary get a variance too), ``"spherical"`` or ``"unit"``
     pseudo_rows
-        rows like those of all classes together that every class is imagined to have, or a ``GaussianPrior``
+        rows like those of all classes together that every class is imagined to have, a ``GaussianPrior``, or a
+        ``CovariancePrior``
     uncorrelated
         whether the columns of imagined rows are independent: so every full covariance has an inverse
     unbiased
@@ -139,7 +141,7 @@ class Gaussian(Family):
     tied: float = False
     shrinkage: Shrinkage = 0.0
     target: str | None = None
-    pseudo_rows: float | GaussianPrior = 0.0
+    pseudo_rows: float | GaussianPrior | CovariancePrior = 0.0
     unbiased: bool = False
     added_variance: float = 0.0
     floor: float = FLOOR
@@ -155,7 +157,7 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         if self.covariance not in STRUCTURES:
             raise ValueError(f"expected covariance among {tuple(STRUCTURES)}, got {self.covariance!r}")
-        if not isinstance(self.pseudo_rows, GaussianPrior):
+        if not isinstance(self.pseudo_rows, GaussianPrior | CovariancePrior):
             check_pseudo_rows(self.pseudo_rows)
         if self.shrinkage == "ledoit-wolf" and self.pseudo_rows != 0:
             raise ValueError(
@@ -236,10 +238,33 @@ class Gaussian(Family):
         seen = moments = Moments.of(statistics)
         if isinstance(self.pseudo_rows, GaussianPrior):
             moments = moments.with_imagined(self.pseudo_rows.moments(moments))
+        elif isinstance(self.pseudo_rows, CovariancePrior):
+            moments = self.pseudo_rows.added(moments)
         elif self.pseudo_rows > 0:
             imagined = moments.pooled.weighing(self.pseudo_rows)
             moments = moments.with_imagined(imagined.uncorrelated if self.uncorrelated else imagined)
         return moments if moments.n.all() else moments.filled(seen.pooled)
+
+    def with_prior_found(self, block: Block, groups: Assignment) -> "Gaussian":
+        """Return the family of a mixture, its prior found from rows in first groups if it is a ``CovariancePrior``."""
+        if not isinstance(self.pseudo_rows, CovariancePrior):
+            return self
+        prior = self.pseudo_rows.found(
+            block,
+            groups,
+            full=self.covariance == "full",
+            tied=self.tied == 1,
+            domain=self.domain,
+            width=block.table.columns.width,
+        )
+        return replace(self, pseudo_rows=prior)
+
+    def log_prior(self, density: Density) -> float:
+        """Return the logarithm of the prior of a density's covariances, up to a constant; 0 without such a prior."""
+        if not isinstance(self.pseudo_rows, CovariancePrior):
+            return 0.0
+        covariances = density.covariance if isinstance(density, FullGaussian) else density.variance  # type: ignore[attr-defined]
+        return self.pseudo_rows.log_density(covariances, density.classes)
 
     def solve(self, statistics: Statistics) -> Density:
         """Return a Gaussian density for every class."""
@@ -249,6 +274,8 @@ class Gaussian(Family):
         moments = self.moments(statistics)
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
+            if isinstance(self.pseudo_rows, CovariancePrior):
+                covariances = self.pseudo_rows.without_constants(covariances)
             if self.flat is not None:
                 directions = self.flat.left(covariances[0])
                 filled, factor = self.flat.filled(covariances[0])

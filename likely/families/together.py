@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.base import Codes, Density, subtract_logs
-from likely.families.categorical import within_classes, without_unseen
+from likely.families.categorical import log_dirichlet, within_classes, without_unseen
 from likely.families.named import Named, NamedDensity, names_in
 from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block, Table
@@ -71,6 +71,12 @@ class Together(Named):
         """Return the number of combinations in every class, less one: shares sum to 1."""
         assert isinstance(density, TogetherDensity)
         return classes * max(int(density.shares[0].size) - 1, 0)
+
+    def log_prior(self, density: Density) -> float:
+        """Return Σ λ log(share) of all combinations."""
+        assert isinstance(density, TogetherDensity)
+        shares = density.shares.reshape(density.classes, -1)
+        return log_dirichlet(self.pseudo_counts(*shares.shape), shares)
 
     def size(self, statistics: Statistics) -> int:
         """Return how many combinations have a share, or raise ValueError if there are too many, or none are labels."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely import native
 from likely.families.base import Codes, Density, LinearForm, subtract_logs
-from likely.families.categorical import LOG_SMALLEST, Smoothed
+from likely.families.categorical import LOG_SMALLEST, Smoothed, log_dirichlet
 from likely.families.moments import collect_moments
 from likely.statistics import Array, Assignment, Statistics, class_weights
 from likely.table import Block, SparseRows
@@ -79,6 +79,13 @@ class Multinomial(Smoothed):
         totals = count.sum(axis=1)
         length = np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
         return MultinomialDensity(_log_shares(count, smoothing), length)
+
+    def log_prior(self, density: Density) -> float:
+        """Return Σ λ log θ, the Dirichlet prior of a density's shares in logarithms, up to a constant."""
+        assert isinstance(density, MultinomialDensity)
+        logs = density.log_shares.T
+        pseudo_counts = self.pseudo_counts(*logs.shape)
+        return float(np.multiply(logs, pseudo_counts, where=pseudo_counts > 0, out=np.zeros_like(logs)).sum())
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,12 @@ class Bernoulli(Smoothed):
         np.divide(yes + smoothing, total, out=share, where=known)
         np.divide(no + smoothing, total, out=other, where=known)
         return BernoulliDensity(np.where(seen, share, np.nan), np.where(seen, other, np.nan), self.threshold)
+
+    def log_prior(self, density: Density) -> float:
+        """Return Σ λ (log p + log(1 − p)), the prior of a density's shares in logarithms, up to a constant."""
+        assert isinstance(density, BernoulliDensity)
+        pseudo_counts = self.pseudo_counts(*density.yes.shape)
+        return log_dirichlet(pseudo_counts, density.yes) + log_dirichlet(pseudo_counts, density.no)
 
 
 def _sparse_log_odds(cells: SparseRows, values: Any, logs: Array, one: Codes, other: Codes) -> Any:
