@@ -73,7 +73,7 @@ def test_a_cell_outside_its_family_is_refused_in_questions(family, question):
 
 
 def test_a_cell_is_named_by_its_column_name():
-    frame = pd.DataFrame(with_cell(np.inf), columns=["age", "income"])
+    frame = pd.DataFrame(with_cell(np.inf) + 0.5, columns=["age", "income"])
     assert_refused(lambda: NaiveBayes().fit(frame, Y), "inf", "row index 3", "column 'income'")
     assert_refused(lambda: GaussianDiscriminant().fit(frame, Y), "inf", "row index 3", "column 'income'")
 

@@ -40,7 +40,7 @@ def test_a_matrix_of_dates_is_refused():
 
 
 def test_a_series_is_refused_as_one_dimension():
-    model = NaiveBayes().fit(pd.DataFrame(X, columns=["a", "b"]), Y)
+    model = NaiveBayes().fit(pd.DataFrame(X + 0.5, columns=["a", "b"]), Y)
     assert_refused(lambda: model.predict(pd.Series(X[0], index=["a", "b"])), "Expected 2D array")
 
 

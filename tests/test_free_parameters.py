@@ -171,6 +171,7 @@ def _noise(kind, rng, n=200):
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.filterwarnings("ignore:components became empty")
 @pytest.mark.parametrize("kind", ["numbers", "categories", "yes/no"])
 def test_noise_has_one_group(kind, seed):
     """Columns that are independent of each other give no reason for more than one component."""

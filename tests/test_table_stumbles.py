@@ -32,7 +32,7 @@ def test_families_are_chosen_on_rows_from_all_over_the_table(kind, named):
 
 
 def test_a_later_value_that_does_not_fit_is_named_with_what_to_do():
-    model = NaiveBayes().fit(
+    model = NaiveBayes({"x": "poisson"}).fit(
         {"x": np.random.default_rng(0).poisson(3, 300), "z": ["u", "v", "w"] * 100}, list("ab") * 150
     )
     later = {"x": [1, 2, -1], "z": ["u", "v", "w"]}
@@ -64,7 +64,7 @@ def kinds(data):
     "cells",
     [
         [Decimal("1.5"), 2.5], [Decimal("Infinity"), Decimal(1)], [Decimal("1e40"), Decimal("1e-40")],
-        [Decimal("NaN"), 1, 2.0], [Decimal("1" * 80), None], [Decimal("1.5"), np.float32(2)],
+        [Decimal("NaN"), 1, 2.5], [Decimal("1" * 80), None], [Decimal("1.5"), np.float32(2)],
     ],
 )  # fmt: skip
 def test_decimals_are_numbers(cells):

@@ -270,6 +270,7 @@ def test_kinds_are_taken_whatever_the_types_of_all_columns(model, columns):
     cells = [rng.normal(size=80) + 2.0 * (y == "yes"), rng.integers(0, 4, 80), rng.random(80) < 0.5]
     floats = pd.DataFrame(dict(zip("abc", cells, strict=True)), dtype=float)
     mixed = floats.assign(d="same")
+    columns = {**dict.fromkeys("abc", "number"), **columns}  # of a frame, whole numbers would be found out
     numbered = {"abc".index(name): kind for name, kind in columns.items()}
     given = [(floats, columns), (floats.to_numpy(), numbered), (mixed, {**columns, "d": "ignore"})]
     labels = [] if isinstance(model, Mixture) else [y]
@@ -279,9 +280,9 @@ def test_kinds_are_taken_whatever_the_types_of_all_columns(model, columns):
 
 
 def test_kinds_that_numbers_cannot_have_and_kinds_without_a_column_are_refused():
-    floats = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 0.0, 1.0]})
+    floats = pd.DataFrame({"a": [1.5, 2.0, 3.0], "b": [1.0, 0.0, 1.5]})
     with pytest.raises(ValueError, match=r"expected text or dates in column 'a', .* got numbers"):
         Mixture(1, columns={"a": "text"}).fit(floats)
-    for rows in (floats, floats.astype({"b": int})):
+    for rows in (floats, floats.round().astype({"b": int})):
         with pytest.raises(ValueError, match=r"expected kinds by column, such as columns=\{'a': 'number'\}"):
             Mixture(1, columns="number").fit(rows)

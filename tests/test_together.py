@@ -27,7 +27,9 @@ def table(rows):
 
 
 def made(**more):
-    return NaiveBayes(columns={"colour": "category", "size": "category"}, together=["colour", "size"], **more)
+    return NaiveBayes(
+        columns={"colour": "category", "size": "category", "x": "number"}, together=["colour", "size"], **more
+    )
 
 
 def complete(rows):

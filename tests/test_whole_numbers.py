@@ -153,6 +153,31 @@ def test_a_number_that_nobody_has_seen_says_nothing_of_the_class():
         assert seen + other[0] == pytest.approx(1.0, rel=1e-14)
 
 
+@pytest.mark.parametrize("make", [NaiveBayes, lambda: Mixture(1), lambda: Classifier(calibrate=False)])
+def test_what_is_no_count_in_a_column_that_looked_like_counts(make, tmp_path):
+    """Nobody has said that they are counts: such a cell says nothing of the class, and is less usual than others."""
+    rng = np.random.default_rng(8)
+    table = pd.DataFrame({"visits": rng.poisson(2, 400).astype(float), "x": rng.normal(size=400)})
+    y = rng.choice(["a", "b"], 400, p=[0.3, 0.7])
+    model = make()
+    model = model.fit(table) if isinstance(model, Mixture) else model.fit(table, y)
+    assert "poisson" in [part.family.name for part in model.joint_.parts]
+    model.save(tmp_path / "m.likely")
+    odd = pd.DataFrame({"visits": [-1.0, 0.5, np.nan], "x": [0.3, 0.3, 0.3]})
+    for one in (model, load(tmp_path / "m.likely")):
+        told = one.log_density(odd)
+        assert (told[:2] < one.log_density(table).min() - 100).all()
+        np.testing.assert_allclose(one.predict_proba(odd)[:2], one.predict_proba(odd)[[2, 2]], rtol=1e-12)
+    if not isinstance(model, Mixture):
+        before = model.predict_proba(table)
+        model.partial_fit(odd.head(2), ["a", "b"]).forget(odd.head(2), ["a", "b"])
+        np.testing.assert_allclose(model.predict_proba(table), before, rtol=1e-9)
+    with pytest.raises(ValueError, match="got inf in row 1 of column 'visits'"):
+        model.log_density(odd.assign(visits=np.inf))
+    with pytest.raises(ValueError, match="got -1 in row 1 of column 'visits'"):
+        NaiveBayes({"visits": "poisson"}).fit(table, y).predict(odd)
+
+
 def test_means_are_those_of_the_numbers():
     rng = np.random.default_rng(4)
     income = np.rint(rng.lognormal(8, 0.6, 735)).astype(int)

@@ -11,10 +11,12 @@ from likely.families import (
     FAMILIES,
     Bernoulli,
     Categorical,
+    Counts,
     Family,
     Gaussian,
     Multinomial,
     Named,
+    Poisson,
     Together,
     WholeNumbers,
     on_one_line,
@@ -25,7 +27,7 @@ from likely.schema import KINDS
 from likely.statistics import Assignment
 from likely.table import Block, SparseRows, Table
 
-IGNORE, TEXT, WHOLE = "ignore", "text", "whole numbers"
+IGNORE, TEXT, WHOLE, COUNTS = "ignore", "text", "whole numbers", "counts"
 # A category cannot be correlated with anything. Where columns may be, more whole numbers than this are numbers.
 _MOST_CATEGORIES = 20
 
@@ -119,7 +121,7 @@ class ByColumn(Estimator):
             return given
         if kind == "integer":
             found = family_of_integers(column, assignment, _MOST_CATEGORIES if self._correlates() else None)
-            return WHOLE if found == Categorical.name else found
+            return {Categorical.name: WHOLE, Poisson.name: COUNTS}.get(found, found)
         return "bernoulli" if kind == "boolean" else "gaussian"
 
     def _of_numbers(self, wanted: Any, column: Block, assignment: Assignment) -> Any:
@@ -156,6 +158,8 @@ class ByColumn(Estimator):
             wanted = _by_type(table)
         if wanted in (Named.name, WHOLE):
             return (Named if wanted == Named.name else WholeNumbers)(smoothing=self.smoothing)
+        if wanted == COUNTS:
+            return Counts(pseudo_rows=self._imagined())
         if wanted not in FAMILIES:
             raise ValueError(f"expected a kind among {list(KINDS)} or a family among {list(FAMILIES)}, got {wanted!r}")
         kind = FAMILIES[wanted]

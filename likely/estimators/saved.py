@@ -28,7 +28,7 @@ class Kind(NamedTuple):
     several: bool = False
 
 
-OF_TABLES = ("whole numbers", Named.name, Together.name, "bag of words")
+OF_TABLES = ("whole numbers", "counts", Named.name, Together.name, "bag of words")
 """The families that only columns of tables have."""
 
 KINDS = {

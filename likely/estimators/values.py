@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from likely.families import (
     FAMILIES,
+    Counts,
     CovariancePrior,
     GaussianPrior,
     Named,
@@ -42,6 +43,7 @@ RECORDS: dict[str, type[Any]] = {
     **FAMILIES,
     "numbered categories": Numbered,
     "whole numbers": WholeNumbers,
+    "counts": Counts,
     "named categories": Named,
     "categories together": Together,
     "left-out categories": LeaveOneOut,

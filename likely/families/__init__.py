@@ -14,7 +14,7 @@ from likely.families.categorical import Categorical, Numbered, WholeNumbers
 from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
 from likely.families.named import Named
-from likely.families.positive import Exponential, Gamma, Poisson
+from likely.families.positive import Counts, Exponential, Gamma, Poisson
 from likely.families.together import Together
 from likely.families.words import Bernoulli, Complement, Multinomial
 
@@ -28,6 +28,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Complement",
+    "Counts",
     "CovariancePrior",
     "Density",
     "Exponential",

@@ -5,9 +5,11 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm
+from likely.families.categorical import LOG_SMALLEST
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
@@ -55,6 +57,22 @@ class Poisson(Positive):
     def solve(self, statistics: Statistics) -> Density:
         """Return λ = the mean of every class."""
         return PoissonDensity(np.maximum(self._means(statistics), 0.0))
+
+
+class Counts(Poisson):
+    """Counts that nobody has declared: a cell that is none says nothing of the class, and is less usual than others."""
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        try:
+            return super()._collect(block, assignment)
+        except native.BadCellError:
+            if np.isinf(block.values()).any():
+                raise
+            return super()._collect(_only_counts(block)[0], assignment)
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return λ = the mean of every class."""
+        return CountsDensity(np.maximum(self._means(statistics), 0.0))
 
 
 class Exponential(Positive):
@@ -146,6 +164,46 @@ class PoissonDensity(Density):
         """Return θ = log λ and θ₀ = −Σλ."""
         slope, constant = _silent(_log(self.rate), -self.rate)
         return LinearForm(slope, constant.sum(axis=1))
+
+
+class CountsDensity(PoissonDensity):
+    """Poisson distributions under which what is no count has next to no probability, the same in all classes."""
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's counts, and of each cell that is none that of the least number."""
+        out += LOG_SMALLEST * self._add_counts(block, out)[:, None]
+
+    def add_scores(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's counts."""
+        self._add_counts(block, out)
+
+    def _add_counts(self, block: Block, out: Array) -> NDArray[np.int64]:
+        """Add the scores of counts, and return how many cells of each row are none."""
+        scores = np.zeros_like(out)  # what the core has added when it meets such a cell is thrown away
+        odd = np.zeros(len(out), dtype=np.int64)
+        try:
+            super().add_log_density(block, scores)
+        except native.BadCellError:
+            if np.isinf(block.values()).any():
+                raise
+            scores[:] = 0.0
+            block, odd = _only_counts(block)
+            super().add_log_density(block, scores)
+        out += scores
+        return odd
+
+    def column(self, j: int) -> "CountsDensity":
+        """Return the density of one column."""
+        return CountsDensity(self.rate[:, [j]])
+
+
+def _only_counts(block: Block) -> tuple[Block, NDArray[np.int64]]:
+    """Return a block in which numbers that are no counts are missing, and how many there are in each row."""
+    cells = block.values().copy()
+    odd = ~np.isnan(cells) & ((cells < 0) | (cells != np.trunc(cells)))
+    cells[odd] = np.nan
+    table = replace(block.table, cells=cells, names=None, categories={}, strings={}, kinds=())
+    return Block(table, None), odd.sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
