@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from sklearn.base import clone
 
 import likely
 from likely import Classifier, Mixture, NaiveBayes
+from likely.cli import run
+from likely.reading import open_rows
 
 WORDS = st.sampled_from(["red", "green", "blue", "été", "a,b", 'q"q', "  x", "3", "-", "nan"])
 CELLS = {
@@ -286,3 +289,80 @@ def test_kinds_that_numbers_cannot_have_and_kinds_without_a_column_are_refused()
     for rows in (floats, floats.round().astype({"b": int})):
         with pytest.raises(ValueError, match=r"expected kinds by column, such as columns=\{'a': 'number'\}"):
             Mixture(1, columns="number").fit(rows)
+
+
+def large_numbers():
+    return np.arange(40, dtype=np.uint64) + np.uint64(2**64 - 41)
+
+
+@pytest.mark.parametrize("columns", ["auto", {"v": "gaussian"}, {"v": "log-normal"}, {"v": "category"}])
+def test_whole_numbers_beyond_63_bits_are_answered_in_their_type(columns, tmp_path):
+    table = pa.table({"v": large_numbers(), "y": list("ab") * 20})
+    model = NaiveBayes(columns).fit(table, "y")
+    model.save(tmp_path / "model")
+    for each in (model, likely.load(tmp_path / "model")):
+        drawn = each.sample(50, random_state=0)[0]
+        assert drawn.num_rows == 50
+        for how in ("mean", "draw"):
+            for hole in (pa.array([None], pa.uint64()), pa.nulls(1)):
+                filled = each.impute(pa.table({"v": hole}), how=how, random_state=0).column("v")
+                assert filled.null_count == 0
+                if columns == "auto":
+                    assert filled.type == drawn.column("v").type == pa.uint64()
+
+
+def test_drawn_whole_numbers_are_in_the_range_of_their_type():
+    cells = [*range(-128, 128), *[None] * 2000]
+    table = pa.table({"v": pa.array(cells, pa.int8()), "y": ["a"] * len(cells)})
+    model = NaiveBayes({"v": "integer"}).fit(table, "y")
+    filled = model.impute(table, how="draw", random_state=0).column("v")
+    assert (filled.type, filled.null_count) == (pa.int8(), 0)
+    assert filled.to_pylist()[:256] == cells[:256]
+
+
+def test_files_of_small_and_large_whole_numbers_are_one_table(tmp_path):
+    for name, kind in (("a", pa.uint64()), ("b", pa.int64()), ("c", pa.uint8())):
+        largest = 2**63 if name == "a" else 5
+        pa.parquet.write_table(pa.table({"v": pa.array([1, largest], kind)}), tmp_path / f"{name}.parquet")
+
+    def read(*names):
+        return pa.Table.from_batches(open_rows([tmp_path / f"{name}.parquet" for name in names]).batches()).column("v")
+
+    assert read("a", "c").to_pylist() == [1, 2**63, 1, 5]
+    assert read("a", "b").to_pylist() == [1.0, 2.0**63, 1.0, 5.0]
+    assert read("b", "c").type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("no", "yes", "columns"),
+    [
+        ("False", "True", "auto"),
+        ("false", "true", "auto"),
+        ("FALSE", "TRUE", "auto"),
+        ("No", "Yes", "auto"),
+        ("No", "Yes", {"b": "boolean"}),
+        ("n", "y", {"b": "boolean"}),
+        ("F", "T", {"b": "boolean"}),
+        ("False", "True", {"b": "category"}),
+    ],
+)
+def test_cells_that_are_filled_look_like_those_that_are_there(no, yes, columns, tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4] * 5, "b": [yes, no, None, yes] * 5, "y": list("pq") * 10})
+    model = NaiveBayes(columns).fit(frame, "y")
+    model.save(tmp_path / "model")
+    for each in (model, likely.load(tmp_path / "model")):
+        assert set(each.impute(frame, frame["y"])["b"]) == {yes, no}
+        drawn = each.impute(pd.DataFrame({"a": [2.0] * 40, "b": [None] * 40}), how="draw", random_state=0)["b"]
+        assert set(drawn) == {yes, no}
+        assert set(each.sample(40, random_state=0)[0].column("b").to_pylist()) == {yes, no}
+    one = pd.DataFrame({"a": [2.0] * 40, "b": [no, *[None] * 39]})
+    assert set(model.impute(one, how="draw", random_state=0)["b"]) == {yes, no}
+
+
+def test_cells_of_a_csv_file_are_filled_as_the_others_are_written(tmp_path):
+    rows = "".join(f"{word},{i},{'pq'[i % 2]}\n" for i, word in enumerate(["True", "False", "", "True"] * 5))
+    (tmp_path / "rows.csv").write_text("b,a,y\n" + rows)
+    assert run(["fit", f"{tmp_path}/rows.csv", "-t", "y", "-o", f"{tmp_path}/m"]) == 0
+    assert run(["impute", f"{tmp_path}/m", f"{tmp_path}/rows.csv", "-o", f"{tmp_path}/whole.csv"]) == 0
+    lines = (tmp_path / "whole.csv").read_text().splitlines()[1:]
+    assert {line.partition(",")[0] for line in lines} == {"True", "False"}

@@ -70,7 +70,9 @@ def _types(loaded: "Loaded", schema: "pa.Schema") -> "dict[str, pa.DataType]":
         if pa.types.is_null(kind):
             kind = wanted or pa.string()
         elif wanted is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            kind = pa.int64() if pa.types.is_boolean(wanted) else wanted  # yes and no as 1 and 0
+            # A column of whole numbers has its own type, which may be larger; yes and no are written as 1 and 0.
+            wanted = pa.int64() if pa.types.is_boolean(wanted) else wanted
+            kind = kind if wanted == pa.int64() and pa.types.is_integer(kind) else wanted
         types[name] = kind
     return types
 

@@ -1,6 +1,6 @@
 """Tables of numbers back into what the user has: Arrow columns with their names, and frames of the user's library."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,20 +51,54 @@ def _whole(values: Array, kind: type) -> NDArray[Any]:
     return np.array([None if np.isnan(value) else kind(round(value)) for value in values.tolist()], dtype=object)
 
 
-def filled_column(column: "pa.ChunkedArray", values: NDArray[Any]) -> "pa.ChunkedArray":
-    """Return a column with values in place of missing cells, of its own type if that holds them. Others stay."""
+def whole_numbers(values: NDArray[Any], kind: "pa.DataType") -> "pa.Array":
+    """Return whole numbers in a type of them; those beyond its range become the nearest that it has."""
+    import pyarrow as pa
+
+    range_ = np.iinfo(kind.to_pandas_dtype())
+    least, most = int(range_.min), int(range_.max)
+    return pa.array([None if value is None else min(max(value, least), most) for value in values.tolist()], kind)
+
+
+def column_type(column: Column | None) -> "pa.DataType":
+    """Return the type of a column of whole numbers."""
+    import pyarrow as pa
+
+    return pa.uint64() if column is not None and column.type else pa.int64()
+
+
+def in_words(values: NDArray[Any], words: Sequence[str]) -> "pa.Array":
+    """Return true and false as the words for no and yes."""
+    import pyarrow as pa
+
+    return pa.array([None if value is None else words[value] for value in values.tolist()], pa.string())
+
+
+def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column | None) -> "pa.ChunkedArray":
+    """Return a column with values in place of missing cells, of its own type if that holds them. Others stay.
+
+    ``known``: the column that was learned, which says how cells are written where there are none.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    from likely.reading.arrays import is_text
+    from likely.schema.cells import words_of
 
     holes = column.is_null(nan_is_null=True)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     missing = values[holes.to_numpy()]
+    empty, learned = pa.types.is_null(column.type), () if known is None else known.words
     if missing.dtype.kind == "M":
         from likely.schema.dates import in_type
 
         kind = pa.timestamp("us") if pa.types.is_null(column.type) else column.type
         found = in_type(missing, kind)
+    elif all(type(value) is int for value in missing) and (empty or pa.types.is_integer(column.type)):
+        found = whole_numbers(missing, column_type(known) if empty else column.type)
+    elif all(type(value) is bool for value in missing) and (is_text(column.type) or (empty and learned)):
+        found = in_words(missing, (() if empty else words_of(column)) or learned or ("false", "true"))
     else:
         found = pa.array(missing.tolist(), from_pandas=True)
     try:

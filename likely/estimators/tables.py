@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.engines import rows_of
-from likely.estimators.frames import arrow, completed, drawn_dates, filled_column, like, moments
+from likely.estimators.frames import (
+    arrow,
+    column_type,
+    completed,
+    drawn_dates,
+    filled_column,
+    in_words,
+    like,
+    moments,
+    whole_numbers,
+)
 from likely.estimators.kept import Kept
 from likely.estimators.labelled import has_whole_numbers, is_typed, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
@@ -168,6 +178,10 @@ class TableQuestions(Kept):
                     name: np.array([x if x is None else int(x) for x in yes], dtype=object)
                     for name, yes in cells.items()
                 }
+            elif column.kind == "integer":
+                found[column.name] = whole_numbers(cells[column.name], column_type(column))
+            elif column.words:
+                found[column.name] = in_words(cells[column.name], column.words)
             else:
                 found |= cells
         return arrow(found)
@@ -199,8 +213,9 @@ class TableQuestions(Kept):
         for column in self.schema_.columns if hasattr(self, "schema_") else ():
             if column.kind == "date" and column.outputs and column.name in holes:
                 found[column.name] = moments(column, self._completed(table, filled, column.outputs), generator)
+        known = {column.name: column for column in self.schema_.columns} if hasattr(self, "schema_") else {}
         for name, values in found.items():
-            rows = rows.set_column(names.index(name), name, filled_column(rows.column(name), values))
+            rows = rows.set_column(names.index(name), name, filled_column(rows.column(name), values, known.get(name)))
         return like(rows, X)
 
     def _shown(self, table: Table, X: Any) -> Any:

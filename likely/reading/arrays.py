@@ -125,7 +125,9 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         return other
     both = (one, other)
     if all(map(types.is_integer, both)):
-        return pa.int64()
+        if pa.uint64() not in both:
+            return pa.int64()
+        return pa.float64() if any(map(types.is_signed_integer, both)) else pa.uint64()
     if all(types.is_integer(kind) or types.is_floating(kind) for kind in both):
         return pa.float64()
     if all(map(types.is_temporal, both)):

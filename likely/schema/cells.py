@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.labels import text_array
 from likely.reading.arrays import LABELS, emptied, is_named, is_text, plain, text_of
-from likely.schema.column import UnlikeSampleError
+from likely.schema.column import NO, YES, UnlikeSampleError
 from likely.schema.dates import date_part
 from likely.schema.evenly import evenly_laid
 from likely.statistics import Labels
@@ -19,7 +19,6 @@ from likely.table import Room
 if TYPE_CHECKING:
     from likely.schema import Column, Schema
 
-_YES, _NO = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 _LARGEST = 1 << 28
 """So many bytes the names of the categories of a column may take."""
 
@@ -219,12 +218,30 @@ def _yes_or_no(cells: Any) -> Any:
             _refuse("yes or no (true or false, 1 or 0)", cells, row)
         return pc.equal(there, 1)
     text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
-    yes = pc.is_in(text, value_set=pa.array(_YES, text.type))
-    unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(_NO, text.type)))))
+    yes = pc.is_in(text, value_set=pa.array(YES, text.type))
+    unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(NO, text.type)))))
     row = pc.index(unknown, True).as_py()
     if row >= 0:
         _refuse("yes or no (true or false, 1 or 0)", cells, row)
     return pc.if_else(pc.is_valid(text), yes, pa.scalar(None, pa.bool_()))
+
+
+def words_of(text: Any) -> tuple[str, ...]:
+    """Return how no and yes are written in a column of text; nothing if neither is there.
+
+    >>> words_of(pa.array(["Yes", None, "No"])), words_of(pa.array(["TRUE"])), words_of(pa.array(["perhaps"]))
+    (('No', 'Yes'), ('FALSE', 'TRUE'), ())
+    """
+    words = [word.strip() for word in text.drop_null().unique().to_pylist()]
+    no, yes = (next((word for word in words if word.lower() in known), None) for known in (NO, YES))
+    if no is None and yes is None:
+        return ()
+    return no or _other_word(str(yes), YES, NO), yes or _other_word(str(no), NO, YES)
+
+
+def _other_word(word: str, known: tuple[str, ...], others: tuple[str, ...]) -> str:
+    other = others[known.index(word.lower())]
+    return other.upper() if word.isupper() else other.capitalize() if word.istitle() else other
 
 
 def _canonical(cells: Any, column: "Column") -> Any:
@@ -240,7 +257,7 @@ def _canonical(cells: Any, column: "Column") -> Any:
 def _same_name(name: str, source: str) -> str:
     stripped = name.strip()
     if source == "boolean":
-        return "true" if stripped.lower() in _YES else "false" if stripped.lower() in _NO else name
+        return "true" if stripped.lower() in YES else "false" if stripped.lower() in NO else name
     try:
         number = text_of(pa.array([stripped]).cast(pa.int64() if stripped.lstrip("+-").isdigit() else pa.float64()))
     except pa.ArrowInvalid:

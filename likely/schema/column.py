@@ -16,6 +16,10 @@ FAMILIES = {
 """The kind of column that each family is of."""
 DATE_TYPE = r"date32\[day\]|timestamp\[(s|ms|us|ns)(?:, tz=([\w/+:-]{1,50}))?\]"
 """What the types of dates are called."""
+LARGE = "uint64"
+"""The type of whole numbers that may be larger than those of 64 bits with a sign."""
+NO, YES = ("false", "no", "f", "n", "0"), ("true", "yes", "t", "y", "1")
+"""Words for no and yes, in pairs."""
 PARTS = ("year", "month", "weekday", "hour")
 """What becomes of a date."""
 ALMOST_NUMBERS = "numbers but for"
@@ -54,8 +58,9 @@ class UnlikeSampleError(ValueError):
 class Column:
     """A column: its name, its kind, and what its cells are where the table lies.
 
-    Of dates it has the parts that differ from row to row, what the others are in all rows, and the type: all that is
-    needed to write dates again.
+    Of dates it has the parts that differ from row to row, what the others are in all rows, and the type; of text that
+    is yes or no the words for no and yes, and of whole numbers beyond 63 bits the type: all that is needed to write
+    cells that look like those that were there.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Column:
     range: tuple[float, float] | None = field(default=None, compare=False)
     """the least and the greatest number that was seen"""
     seen: Seen | None = field(default=None, compare=False)
+    words: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -84,7 +90,11 @@ class Column:
         if self.range is not None:
             described["range"] = list(self.range)
         if self.kind == "date":
-            described |= {"parts": list(self.parts), "fixed": dict(self.fixed), "type": self.type}
+            described |= {"parts": list(self.parts), "fixed": dict(self.fixed)}
+        if self.kind == "date" or self.type:
+            described["type"] = self.type
+        if self.words:
+            described["words"] = list(self.words)
         return described
 
     @classmethod
@@ -94,8 +104,11 @@ class Column:
             raise ValueError(f"expected a column by name, kind and source, got {type(described).__name__}")
         name, kind, source = (described.get(key) for key in ("name", "kind", "source"))
         family, parts = described.get("family"), described.get("parts", [])
-        fixed, date_type, extent = described.get("fixed", {}), described.get("type", ""), described.get("range")
-        if unknown := set(described) - {"name", "kind", "source", "family", "parts", "fixed", "type", "range"}:
+        fixed, date_type, words = (
+            described.get(key, none) for key, none in (("fixed", {}), ("type", ""), ("words", []))
+        )
+        extent, large = described.get("range"), kind == "integer" and date_type == LARGE
+        if unknown := set(described) - {"name", "kind", "source", "family", "parts", "fixed", "type", "range", "words"}:
             raise ValueError(f"expected a column by name, kind and source, got also {sorted(unknown)[0][:50]!r}")
         if not isinstance(name, str) or len(name) > _LONGEST_NAME:
             raise ValueError(f"expected text as the name of a column, got {type(name).__name__}")
@@ -109,19 +122,34 @@ class Column:
         fits = isinstance(parts, list) and parts == [part for part in PARTS if part in parts]
         if not fits or (parts and kind != "date"):
             raise ValueError(f"expected parts of dates among {', '.join(PARTS)} for {where}, got {_short(parts)}")
-        if (fixed or date_type) and kind != "date":
+        if (fixed or date_type) and kind != "date" and not (large and not fixed):
             raise ValueError(f"expected nothing of dates for {where}, got a {kind}")
         if not isinstance(fixed, dict) or not all(
             part in PARTS and part not in parts and isinstance(value, str) and _is_part(part, value)
             for part, value in fixed.items()
         ):
             raise ValueError(f"expected parts of dates that are the same in all rows for {where}, got others")
-        if not isinstance(date_type, str) or (date_type and not re.fullmatch(DATE_TYPE, date_type)):
+        if not isinstance(date_type, str) or (date_type and not large and not re.fullmatch(DATE_TYPE, date_type)):
             raise ValueError(f"expected a type of dates for {where}, got {_short(date_type)}")
         if extent is not None and (kind not in ("number", "integer") or not _is_range(extent)):
             raise ValueError(f"expected the least and the greatest number of {where}, got {_short(extent)}")
+        if words and (
+            kind != "boolean"
+            or not isinstance(words, list)
+            or len(words) != 2
+            or not all(isinstance(word, str) and word.lower() in known for word, known in zip(words, (NO, YES)))  # noqa: B905
+        ):
+            raise ValueError(f"expected words for no and yes for {where}, got others")
         return cls(
-            name, kind, source, family, tuple(parts), tuple(fixed.items()), date_type, extent and (extent[0], extent[1])
+            name,
+            kind,
+            source,
+            family,
+            tuple(parts),
+            tuple(fixed.items()),
+            date_type,
+            extent and (extent[0], extent[1]),
+            words=tuple(words),
         )
 
     @property

@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likely.reading import Rows
-from likely.reading.arrays import is_true_or_false, plain, text_of
+from likely.reading.arrays import is_text, is_true_or_false, plain, text_of
 from likely.schema import check_name
-from likely.schema.cells import UnfitCellError, source_of, timestamps
+from likely.schema.cells import UnfitCellError, source_of, timestamps, words_of
 from likely.schema.column import (
     ALMOST_NUMBERS,
     COMMAS,
     FAMILIES,
     IDENTIFIER,
     KINDS,
+    LARGE,
     OTHER_DATES,
     PARTS,
     Column,
@@ -70,7 +71,9 @@ def _column(name: str, cells: Any, given: str | None, *, codes: bool, named: boo
     seen = _seen(cells, source, note)
     if kind != "date":
         extent = _range(cells) if named and kind in ("number", "integer") and source in ("number", "integer") else None
-        return Column(name, kind, source, family, range=extent, seen=seen)
+        large = LARGE if kind == "integer" and str(cells.type) == LARGE else ""
+        words = words_of(cells) if kind == "boolean" and is_text(cells.type) else ()
+        return Column(name, kind, source, family, type=large, range=extent, seen=seen, words=words)
     parts, fixed = _parts(name, cells)
     if not parts:
         seen = seen._replace(note="the same in all rows" if len(cells) else "no rows")
