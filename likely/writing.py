@@ -12,12 +12,23 @@ from likely.replacing import replacing
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What makes a cell a formula to a spreadsheet, in full width too; a number with a sign is only a number.
+_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+_NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
-def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[bytes], form: str | Format) -> int:
+
+def write_rows(
+    tables: "Iterable[pa.Table]",
+    to: str | os.PathLike[str] | IO[bytes],
+    form: str | Format,
+    *,
+    escape_formulas: bool = False,
+) -> int:
     """Write tables of the same columns one after the other, and return how many rows that were.
 
     The format is one that ``open_rows`` reads, such as "csv" or "csv.gz". A file takes its place when all is
-    written; if that fails, what was there stays.
+    written; if that fails, what was there stays. ``escape_formulas`` puts ``'`` before text in CSV and TSV files that a
+    spreadsheet would run; numbers stay numbers.
 
     >>> import io, pyarrow as pa
     >>> out = io.BytesIO()
@@ -30,7 +41,13 @@ def write_rows(tables: "Iterable[pa.Table]", to: str | os.PathLike[str] | IO[byt
     """
     rows = 0
     form = form if isinstance(form, Format) else stated(form)
-    with _opened(to) as stream, _compressed(stream, form.compression) as out, _Writer(out, form.name) as writer:
+    if escape_formulas and not form.delimited:
+        raise ValueError(f"expected csv or tsv to escape formulas in, got {form.name}, whose text is never run")
+    with (
+        _opened(to) as stream,
+        _compressed(stream, form.compression) as out,
+        _Writer(out, form.name, escape_formulas) as writer,
+    ):
         for table in tables:
             writer.write(table)
             rows += table.num_rows
@@ -72,8 +89,8 @@ class _LeftOpen:
 class _Writer:
     """Writes tables in a format; the first one decides the columns."""
 
-    def __init__(self, stream: IO[bytes], form: str):
-        self.stream, self.form = stream, form
+    def __init__(self, stream: IO[bytes], form: str, escape_formulas: bool):
+        self.stream, self.form, self.escape_formulas = stream, form, escape_formulas
         self.writer: Any = None
 
     def __enter__(self) -> "_Writer":
@@ -102,30 +119,48 @@ class _Writer:
             import pyarrow as pa
 
             return pa.ipc.new_file(self.stream, schema)
-        return _DelimitedWriter(self.stream, schema.names, "\t" if self.form == "tsv" else ",")
+        separator = "\t" if self.form == "tsv" else ","
+        return _DelimitedWriter(self.stream, schema.names, separator, self.escape_formulas)
 
 
 class _DelimitedWriter:
     """Writes CSV and TSV with quotes only around cells that need them: Arrow's writer puts them around all text."""
 
-    def __init__(self, stream: IO[bytes], names: list[str], separator: str):
-        self.stream, self.separator = stream, separator
+    def __init__(self, stream: IO[bytes], names: list[str], separator: str, escape_formulas: bool):
+        import pyarrow as pa
+
+        self.stream, self.separator, self._escape_formulas = stream, separator, escape_formulas
         self._needs = f'[{separator}"\r\n]'
-        self.write_lines([[name] for name in names])
+        self.write_lines([self._safe(pa.array([name], pa.string())) for name in names])
 
     def write_table(self, table: "pa.Table") -> None:
         """Write more rows."""
         for batch in table.to_batches():
-            self.write_lines([_text(column) for column in batch.columns])
+            self.write_lines([self._safe(column) for column in batch.columns])
 
     def write_lines(self, columns: list[Any]) -> None:
         """Write columns of text, a line for each row."""
         import pyarrow as pa
 
-        cells = [self._quoted(pa.array(c, pa.string()) if isinstance(c, list) else c, len(columns)) for c in columns]
+        cells = [self._quoted(column, len(columns)) for column in columns]
         lines = pa.compute.binary_join_element_wise(*cells, self.separator) if cells else pa.array([], pa.string())
         if len(lines):
             self.stream.write("\n".join([*lines.to_pylist(), ""]).encode())
+
+    def _safe(self, column: Any) -> Any:
+        """Return a column as text, of which no spreadsheet takes a part for a formula if that is wanted."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from likely.reading.arrays import is_coded_text, is_text
+
+        text = _text(column)
+        if not self._escape_formulas or not (is_text(column.type) or is_coded_text(column.type)):
+            return text
+        formula = pc.match_substring_regex(text, _FORMULA)
+        number = pc.match_substring_regex(text, _NUMBER)
+        unsafe = pc.fill_null(pc.and_not(formula, number), False)
+        return pc.if_else(unsafe, pc.binary_join_element_wise(pa.scalar("'"), text, ""), text)
 
     def _quoted(self, column: Any, width: int) -> Any:
         import pyarrow.compute as pc

@@ -1,5 +1,6 @@
 """The command line: what each command writes is what the library answers."""
 
+import csv
 import io
 import json
 import shlex
@@ -20,6 +21,7 @@ from likely.cli.commands import COMMANDS
 from likely.cli.full import run_fully
 from likely.cli.reading import parameters_of, plainly_read
 from likely.reading import open_rows, watching
+from likely.writing import write_rows
 
 BIRDS = str(files("likely").joinpath("data", "penguins.csv"))
 
@@ -283,3 +285,43 @@ def test_importing_the_package_imports_little():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.startswith("False True <class")
+
+
+FORMULAS = ["=1+1", "+1-cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1"]
+HARMLESS = ["-3.5", "+1e-3", "-.5", "a=b", "", "'quoted", "1-2"]
+
+
+def formulas_written(cells, form, **options):
+    out = io.BytesIO()
+    write_rows([pa.table({"=name": cells, "number": [-3.5] * len(cells)})], out, form, **options)
+    return out.getvalue().decode()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_formulas_are_escaped_where_that_is_asked_for(kind):
+    cells = pa.array([*FORMULAS, *HARMLESS, None], pa.string()).cast(kind)
+    names, *rows = csv.reader(io.StringIO(formulas_written(cells, "csv", escape_formulas=True), newline=""))
+    assert names == ["'=name", "number"]
+    assert [row[0] for row in rows] == [*(f"'{text}" for text in FORMULAS), *HARMLESS, ""]
+    assert {row[1] for row in rows} == {"-3.5"}
+    names, *rows = csv.reader(io.StringIO(formulas_written(cells, "csv"), newline=""))
+    assert [row[0] for row in rows] == [*FORMULAS, *HARMLESS, ""]
+
+
+def test_formulas_are_escaped_by_every_command_that_writes_rows(tmp_path, capsys):
+    rows = [f"{-1.5 * i},=z{i % 2},=y{i % 2}" for i in range(30)]
+    (tmp_path / "rows.csv").write_text("\n".join(["x,z,y", *rows]))
+    said(capsys, "fit", tmp_path / "rows.csv", "-t", "y", "-o", tmp_path / "m")
+    for words in (
+        ["predict", tmp_path / "m", tmp_path / "rows.csv"],
+        ["impute", tmp_path / "m", tmp_path / "rows.csv"],
+        ["sample", tmp_path / "m"],
+    ):
+        plain, escaped = (
+            list(csv.reader(io.StringIO(said(capsys, *words, *more)))) for more in (["-o", "-"], ["--escape-formulas"])
+        )
+        assert any(cell.startswith("=") for row in plain for cell in row)
+        assert not any(cell.startswith("=") for row in escaped for cell in row)
+        assert all(row[0] == "x" or float(row[0]) <= 50 for row in escaped)
+    assert run(["sample", f"{tmp_path}/m", "--escape-formulas", "-o", f"{tmp_path}/a.parquet"]) == 2
+    assert "expected csv or tsv" in capsys.readouterr().err

@@ -28,6 +28,7 @@ def predict(
         bool, options.Option("--probabilities/--no-probabilities", "Write the probability of every class.")
     ] = True,
     only: Annotated[bool, options.Option("--only", "Write the answers without the rows.")] = False,
+    escape_formulas: options.EscapeFormulas = False,
 ) -> None:
     """Write rows with the likeliest class of each, and the probability of every class."""
     from likely.cli.models import Loaded
@@ -37,7 +38,8 @@ def predict(
     loaded = Loaded.read(model, missing)
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
     with watched(rows, "predicting"):
-        written(_predicted(loaded.model, loaded.tables(rows), probabilities, only), output, out)
+        answers = _predicted(loaded.model, loaded.tables(rows), probabilities, only)
+        written(answers, output, out, escape_formulas=escape_formulas)
 
 
 def _lines(loaded: "Loaded", data: str, form: str | None) -> "Rows | None":

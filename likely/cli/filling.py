@@ -29,6 +29,7 @@ def impute(
         options.Option("--how", "The mean of a number and the likeliest category; or a draw of all that could be."),
     ] = options.How.MEAN,
     seed: options.DrawSeed = None,
+    escape_formulas: options.EscapeFormulas = False,
 ) -> None:
     """Write the same rows with their holes filled, given all other cells, and the label if there is one."""
     from likely.cli.models import Loaded
@@ -38,7 +39,7 @@ def impute(
     loaded = Loaded.read(model, missing)
     rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
     with watched(rows, "filling"):
-        written(_filled(loaded, rows, how.value, seed), output, out)
+        written(_filled(loaded, rows, how.value, seed), output, out, escape_formulas=escape_formulas)
 
 
 def _filled(loaded: "Loaded", rows: "Rows", how: str, seed: int | None) -> Iterator["pa.Table"]:
@@ -86,6 +87,7 @@ def sample(
     seed: options.DrawSeed = None,
     output: options.Output = None,
     form: options.DrawnFormat = None,
+    escape_formulas: options.EscapeFormulas = False,
 ) -> None:
     """Write new rows, drawn from what the model knows, each with its label."""
     from likely.cli.models import Loaded
@@ -96,7 +98,7 @@ def sample(
     columns = [column.name for column in loaded.schema.columns if column.outputs]
     known = dict.fromkeys([*columns, *loaded.schema.names, *([loaded.target] if loaded.target else [])])
     cells = _cells(given, list(known))
-    written(_drawn(loaded, number, cells, seed), output, out)
+    written(_drawn(loaded, number, cells, seed), output, out, escape_formulas=escape_formulas)
 
 
 def _drawn(loaded: "Loaded", number: int, given: dict[str, str], seed: int | None) -> Iterator["pa.Table"]:

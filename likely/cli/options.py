@@ -113,4 +113,7 @@ StartSeed = Annotated[int, Option("--seed", "By which it is drawn where to begin
 DrawSeed = Annotated[int | None, Option("--seed", "For the same draws again.", least=0)]
 Output = Annotated[str | None, Option("--output -o", _OUT, "OUT")]
 ModelOutput = Annotated[str, Option("--output -o", "The model file to write.", "MODEL")]
+EscapeFormulas = Annotated[
+    bool, Option("--escape-formulas", "Put ' before text in CSV and TSV that a spreadsheet would run, such as =1+1.")
+]
 AsJson = Annotated[bool, Option("--json", "Print one JSON object, for programs.")]

@@ -66,14 +66,14 @@ def _shown(form: Format, out: str | None) -> Format:
     return form
 
 
-def written(tables: "Iterable[pa.Table]", out: str | None, form: Format) -> int:
+def written(tables: "Iterable[pa.Table]", out: str | None, form: Format, *, escape_formulas: bool = False) -> int:
     """Write rows to a file, or to standard output, and return how many they were."""
     from likely.writing import write_rows
 
     if out is not None and out != STANDARD:
-        return write_rows(tables, out, form)
+        return write_rows(tables, out, form, escape_formulas=escape_formulas)
     to: Any = _Terminal() if _on_terminal() else sys.stdout.buffer
-    count = write_rows(tables, to, form)
+    count = write_rows(tables, to, form, escape_formulas=escape_formulas)
     sys.stdout.flush()
     return count
 
