@@ -227,6 +227,9 @@ def select(
     some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
     sample, known = in_parts(some.table, some.assignment, number)
+    all_of_them = table.rows <= SAMPLE and some is rows
+    pairs = MissingPairs.seen(some.table)
+    del drawn, rows, some  # a copy of the table, which would stay while its features are made
     is_guessed = None if guessed is None else known.codes >= k
     known = Assignment(assignment.classes, known.codes % np.int32(k), known.weights)
     with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
@@ -252,8 +255,8 @@ def select(
         calibration = calibration.with_hidden(
             scores_of_hidden, 1 - gone.mean(axis=1), judged.codes, judged.weights, shares
         )
-    selection = Selection(tuple(members), statistics, calibration, assignment.classes, MissingPairs.seen(some.table))
-    if table.rows > SAMPLE or some is not rows:
+    selection = Selection(tuple(members), statistics, calibration, assignment.classes, pairs)
+    if not all_of_them:
         selection = replace(selection, statistics=selection.collect(table, assignment))
     return selection
 

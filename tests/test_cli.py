@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -325,3 +326,15 @@ def test_formulas_are_escaped_by_every_command_that_writes_rows(tmp_path, capsys
         assert all(row[0] == "x" or float(row[0]) <= 50 for row in escaped)
     assert run(["sample", f"{tmp_path}/m", "--escape-formulas", "-o", f"{tmp_path}/a.parquet"]) == 2
     assert "expected csv or tsv" in capsys.readouterr().err
+
+
+@pytest.mark.skipif("jemalloc" not in pa.supported_memory_backends(), reason="Arrow has no jemalloc here")
+@pytest.mark.parametrize("given", [{}, {"ARROW_DEFAULT_MEMORY_POOL": "system"}])
+def test_arrow_uses_the_allocator_that_keeps_least_unless_told_otherwise(given):
+    code = (
+        f"from likely.cli import run; import pyarrow as pa; run(['inspect', {BIRDS!r}, '--json']); "
+        "print(pa.default_memory_pool().backend_name)"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    told = subprocess.run([sys.executable, "-c", code], env={**kept, **given}, capture_output=True, text=True).stdout
+    assert told.split()[-1] == given.get("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
