@@ -204,3 +204,20 @@ def test_verbose_tells_the_inertia_of_each_iteration(capsys):
     assert len(told) == model.n_iter_
     assert told == sorted(told, reverse=True)
     assert told[-1] == pytest.approx(model.inertia_)
+
+
+@pytest.mark.parametrize("matrix", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("model", [KMeans(3, random_state=0), MiniBatchKMeans(3, random_state=0)], ids=repr)
+def test_distances_are_of_the_type_of_rows_and_centres(model, matrix):
+    X = matrix(np.random.default_rng(0).random((60, 4)))
+    peer = getattr(sklearn.cluster, type(model).__name__)(3, random_state=0)
+    for learned in (np.float32, np.float64):
+        for asked in (np.float32, np.float64):
+            found, expected = (clone(each).fit(X.astype(learned)).transform(X.astype(asked)) for each in (model, peer))
+            assert found.dtype == expected.dtype
+    model = likely.KMeans(3, random_state=0)
+    whole = model.fit(X).transform(X)
+    assert whole.dtype == np.float64
+    single = model.transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, whole, rtol=1e-5)

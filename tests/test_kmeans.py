@@ -129,6 +129,16 @@ def test_sparse_rows_as_dense_ones(shape, dtype, weighted):
     np.testing.assert_allclose(model.transform(sparse.csc_matrix(X)), np.sqrt(squares(X, centres)), atol=1e-6)
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_sparse_rows_far_from_zero_lose_no_digits(offset):
+    X = np.random.default_rng(0).normal(size=(60, 7)) + offset
+    X[0, 3] = 0.0
+    model = KMeans(5, random_state=0).fit(sparse.csr_matrix(X))
+    squares = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(model.labels_, squares.argmin(axis=1))
+    assert model.inertia_ == pytest.approx(squares.min(axis=1).sum(), rel=1e-12)
+
+
 def test_sparse_cells_in_several_parts_and_any_order():
     X, start = rows(37, 60, 4, 3)
     order = np.tile([2, 0, 3, 1, 0], (60, 1))

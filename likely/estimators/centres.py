@@ -38,6 +38,8 @@ class Centred(Estimator):
     statistics_: Statistics
     _centres: Array
     _origin: Array
+    _dtype: Any = np.dtype(np.float32)
+    """Distances are of the type of the rows, or of this if that is wider."""
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of each row: the number of its nearest centre."""
@@ -51,14 +53,15 @@ class Centred(Estimator):
         return nearest(points, centres, wanted=False)[0]
 
     def transform(self, X: Any) -> Array:
-        """Return the distance of each row from each centre, rows × clusters."""
+        """Return the distance of each row from each centre, rows × clusters; in single precision if rows are."""
         points, _ = self._points(self._asked(X))
         centres = given_centres(points, self.cluster_centers_)  # as they are told: one lies at 0 from itself
         squares = native.kmeans_distances(points.cells, points.origin, bool(points.holes), centres)
         if points.holes:
             present = np.count_nonzero(~np.isnan(points.cells), axis=1)[:, None]
             squares *= np.count_nonzero(self._known_columns) / np.maximum(present, 1)
-        return np.asarray(np.sqrt(squares))
+        cells = points.cells[2] if isinstance(points.cells, tuple) else points.cells
+        return np.sqrt(squares, out=squares).astype(np.result_type(cells, self._dtype), copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the inertia of rows: the squared distances from their nearest centres, added up."""
@@ -152,7 +155,8 @@ class Centred(Estimator):
         from sklearn.utils import TransformerTags
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags, tags.transformer_tags = "clusterer", None, TransformerTags()
+        tags.estimator_type, tags.classifier_tags = "clusterer", None
+        tags.transformer_tags = TransformerTags(preserves_dtype=["float64", "float32"])
         tags.input_tags.sparse = True
         return tags
 

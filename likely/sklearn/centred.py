@@ -44,7 +44,7 @@ class CentredFace(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     # Written here, since scikit-learn's set_output changes only what a class below its mixin says itself.
 
     def transform(self, X: Any) -> Array:
-        """Return the distance of each row from each centre, rows × clusters."""
+        """Return the distance of each row from each centre, rows × clusters; in single precision if rows are."""
         return Centred.transform(self, X)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -59,6 +59,7 @@ class CentredFace(Checked, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property

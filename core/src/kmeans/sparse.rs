@@ -86,13 +86,25 @@ impl<A: Cell> Points for Sparse<'_, A> {
     }
 
     fn distance(&self, row: usize, centre: &[f64], norm: f64) -> f64 {
+        // Below this share of the centre's square, what is left of it has lost digits that count.
+        const SHARE: f64 = 1e-3;
         let (mut square, mut elsewhere) = (0.0, norm);
         for (j, x) in self.cells(row) {
             let (t, c) = (x - centre[j], centre[j]);
             square += t * t;
             elsewhere -= c * c;
         }
-        square + elsewhere.max(0.0)
+        if square + elsewhere >= SHARE * norm {
+            return square + elsewhere.max(0.0);
+        }
+        // Columns rise in a row: those between two of its cells are the ones where it has none.
+        let between = |from: usize, to: usize| centre.get(from..to).map_or(0.0, |c| c.iter().map(|c| c * c).sum());
+        let mut next = 0;
+        for (j, _) in self.cells(row) {
+            square += between(next, j);
+            next = j + 1;
+        }
+        square + between(next, centre.len())
     }
 
     fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64], squares: &mut Squares) {
