@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.distinct import drawn_texts
+from likely.exponents import Evidence as GroupEvidence
 from likely.exponents import Exponents, Scored
 from likely.families.bag import Bag
 from likely.families.bag_density import of_present, present
@@ -37,8 +38,6 @@ _FREQUENT = 4.0
 # So many cells of evidence are held at a time; of each row and class there are so many.
 _TILE = 1 << 26
 _WIDTH = 4 * (1 + 2 * _CUTS)
-# Less evidence than this, of all words of a group in a text, is what rounding leaves of none.
-_ROUNDING = 1e-9
 
 
 class Dealt(NamedTuple):
@@ -116,18 +115,14 @@ class OutOfFold:
         given = (rows.starts, rows.units, _log_counts(rows.counts), codes, learned, scales)
         evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
         lengths = np.log(rows.lengths(kept.orders))
-        return Scored(evidence, lengths, np.log(shares)[dealt.folds], codes.astype(np.int64), dealt.weights)
+        log_shares = np.log(shares)[dealt.folds]
+        return Scored(GroupEvidence(*evidence), lengths, log_shares, codes.astype(np.int64), dealt.weights)
 
     def fitted(self, dealt: Dealt) -> "Settled":
-        """Fit exponents on texts sorted by their folds.
-
-        What rounding leaves of no evidence depends on the parts that sums were added up from, and the exponents must
-        not: it is taken for none.
-        """
+        """Fit exponents on texts sorted by their folds."""
         scored = self.scored(dealt)
-        scored.evidence[np.abs(scored.evidence) < _ROUNDING] = 0.0
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
-        return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual)), usual)
+        return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual), _WIDTH), usual)
 
 
 class Settled(NamedTuple):
@@ -209,9 +204,7 @@ class Settled(NamedTuple):
 
     def _with_column(self, sample: Dealt, column: Array) -> "Settled":
         """Fit the exponents again, with one more column of evidence (texts × classes) that counts by one of its own."""
-        scored = self.scored(sample)
-        evidence = np.concatenate([scored.evidence, column[:, :, None].astype(np.float32)], axis=2)
-        return self._replace(exponents=self.exponents.fitted_further(scored._replace(evidence=evidence)))
+        return self._replace(exponents=self.exponents.fitted_further(self.scored(sample), column))
 
 
 def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:

@@ -7,10 +7,9 @@ towards 1 and of the biases towards 0. Newton's method, damped: there are some s
 class.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 from likely import native
 from likely.statistics import Array
 
-# Cells of evidence that are looked at together.
-_TILE = 1 << 22
 _STEPS, _GAIN = 30, 1e-6
 _POWERS = (-0.5, 1.5)
 _MOST_BIASED = 500
@@ -28,27 +25,55 @@ _FIRST_POWER = 0.5
 _GUESSES = np.exp(np.arange(-6.0, 0.25, 0.25))
 
 
+class Evidence(NamedTuple):
+    """Evidence of rows, in columns of groups of words: most texts have words of few groups.
+
+    Row i has the ``columns`` from ``starts[i]`` to the next, in rising order; ``values`` (columns of all rows ×
+    classes) says how much each of them tells for every class.
+
+    >>> evidence = Evidence.of(np.array([[[1.0, 0.0], [2.0, 0.0]], [[0.0, 5.0], [0.0, 0.0]]]))
+    >>> evidence.starts.tolist(), evidence.columns.tolist(), evidence.values.tolist()
+    ([0, 1, 2], [0, 1], [[1.0, 2.0], [5.0, 0.0]])
+    >>> evidence.weighed(np.array([10.0, 1.0])).tolist()
+    [[10.0, 20.0], [5.0, 0.0]]
+    """
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.uint8]
+    values: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, cells: NDArray[Any]) -> "Evidence":
+        """Return evidence that is given as rows × classes × groups."""
+        there = cells.any(axis=1)
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+        values = np.ascontiguousarray(cells.transpose(0, 2, 1)[there], dtype=np.float32)
+        return cls(starts, np.nonzero(there)[1].astype(np.uint8), values)
+
+    def with_column(self, number: int, values: Array) -> "Evidence":
+        """Return evidence with one more column of every row (rows × classes), whose number is beyond all others."""
+        ends = self.starts[1:]
+        columns = np.insert(self.columns, ends, np.uint8(number))
+        more = np.insert(self.values, ends, values.astype(np.float32), axis=0)
+        return Evidence(self.starts + np.arange(len(self.starts)), columns, more)
+
+    def weighed(self, weights: Array) -> Array:
+        """Return the weighed sum of the columns of every row and class."""
+        return native.weigh_evidence(self, weights)
+
+
 class Scored(NamedTuple):
     """Rows with the evidence of every group of words, found without their own fold.
 
-    ``evidence``: rows × classes × groups; ``lengths``: log of the length over that of a usual row; ``log_shares``: log
-    p(class) without the row's fold; ``codes``: the right class; ``weights``: how much each row counts.
+    ``lengths``: log of the length over that of a usual row; ``log_shares``: log p(class) without the row's fold;
+    ``codes``: the right class; ``weights``: how much each row counts.
     """
 
-    evidence: NDArray[np.float32]
+    evidence: Evidence
     lengths: Array
     log_shares: Array
     codes: NDArray[np.int64]
     weights: Array
-
-    def tiles(self) -> Iterator["Scored"]:
-        """Return the rows, some at a time."""
-        step = max(_TILE // max(self.evidence[:1].size, 1), 1)
-        for first in range(0, len(self.codes), step):
-            some = slice(first, first + step)
-            yield Scored(
-                self.evidence[some], self.lengths[some], self.log_shares[some], self.codes[some], self.weights[some]
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +92,16 @@ class Exponents:
     further: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def fitted(cls, rows: Scored) -> "Exponents":
-        """Return the exponents that make the right classes of these rows likeliest."""
-        one, classes = _one_for_all(rows), rows.evidence.shape[1]
-        groups = np.full(rows.evidence.shape[2], one)
-        return cls(groups, _FIRST_POWER, 1.0, np.zeros(classes), one)._improved(rows)
+    def fitted(cls, rows: Scored, groups: int) -> "Exponents":
+        """Return the exponents of so many groups that make the right classes of these rows likeliest."""
+        one = _one_for_all(rows, groups)
+        bias = np.zeros(rows.log_shares.shape[1])
+        return cls(np.full(groups, one), _FIRST_POWER, 1.0, bias, one)._improved(rows)
 
-    def fitted_further(self, rows: Scored) -> "Exponents":
-        """Return the exponents of evidence that has more columns now, beginning with these."""
-        number = rows.evidence.shape[2] - len(self.groups)
-        return replace(self, further=np.ones(number))._improved(rows)
+    def fitted_further(self, rows: Scored, column: Array) -> "Exponents":
+        """Return the exponents of evidence that has one more column (rows × classes), beginning with these."""
+        evidence = rows.evidence.with_column(len(self.groups), column)
+        return replace(self, further=np.ones(1))._improved(rows._replace(evidence=evidence))
 
     def _improved(self, rows: Scored) -> "Exponents":
         # With very many classes none has a bias of its own: to find it takes a square of them, and rows of each.
@@ -87,8 +112,8 @@ class Exponents:
         loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):
             while True:
-                damped = curvature + np.diag(damping * np.diag(curvature) + 1e-9)
-                moved = flat - np.linalg.solve(damped, gradient)
+                # Not by LAPACK: the threads that it wakes would stay busy for a while, and in the way of ours.
+                moved = flat - native.solve_damped(curvature, gradient, damping)
                 moved[place] = np.clip(moved[place], *_POWERS)
                 moved[place + 1] = max(moved[place + 1], 0.0)  # a class that is more frequent is not less likely
                 # What single words add is not turned around: texts that come again would be taken for others.
@@ -120,10 +145,7 @@ class Exponents:
 
     def log_posterior(self, rows: Scored) -> Array:
         """Return log p(class) of every row."""
-        return np.concatenate([self._log_posterior(tile) for tile in rows.tiles()])
-
-    def _log_posterior(self, rows: Scored) -> Array:
-        z = _weighed(rows.evidence, self._columns) * np.exp(-self.power * rows.lengths)[:, None]
+        z = rows.evidence.weighed(self._columns) * np.exp(-self.power * rows.lengths)[:, None]
         z += self.prior * rows.log_shares + (self.bias if len(self.bias) else 0.0)
         z -= z.max(axis=1, keepdims=True)
         return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
@@ -147,11 +169,11 @@ class Exponents:
         return loss, gradient, curvature
 
 
-def _one_for_all(rows: Scored) -> float:
+def _one_for_all(rows: Scored, groups: int) -> float:
     """Return the best exponent if all groups had the same, among guesses; 1 if no row has evidence to tell by."""
-    if not rows.evidence.any():
+    if not len(rows.evidence.columns):
         return 1.0
-    total = _weighed(rows.evidence, np.ones(rows.evidence.shape[2]))
+    total = rows.evidence.weighed(np.ones(groups))
     each = np.arange(len(rows.codes))
 
     @cache
@@ -166,9 +188,3 @@ def _one_for_all(rows: Scored) -> float:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if loss(middle + 1) < loss(middle) else (low, middle)
     return float(_GUESSES[low])
-
-
-def _weighed(evidence: NDArray[np.float32], weights: Array) -> NDArray[np.float32]:
-    """Return the weighed sum of the groups of every row and class."""
-    # Not by a product of matrices: the threads that it wakes would stay busy for a while, and in the way of ours.
-    return np.asarray(np.einsum("rcg,g->rc", evidence, weights.astype(np.float32)))

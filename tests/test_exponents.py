@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import likely
 from likely import native
-from likely.exponents import Exponents, Scored
+from likely.exponents import Evidence, Exponents, Scored
 
 CUTS = 3
 
@@ -63,6 +63,16 @@ def sums(counts, y, weights, scales, classes):
     return one.T @ (counts * scales[:, None]), one.T @ (counts > 0), one.sum(axis=0)
 
 
+def dense(evidence, groups):
+    """Evidence as rows × classes × groups."""
+    rows = np.repeat(np.arange(len(evidence.starts) - 1), np.diff(evidence.starts))
+    found = np.zeros((len(evidence.starts) - 1, groups, evidence.values.shape[1]))
+    found[rows, evidence.columns] = evidence.values
+    assert (np.diff(rows * groups + evidence.columns) > 0).all()
+    assert evidence.values.any(axis=1).all()
+    return found.transpose(0, 2, 1)
+
+
 @given(st.integers(0, 10_000), st.booleans())
 def test_evidence_is_the_formula(seed, weighted):
     counts, y, weights, scales, orders, _ = made(seed, weighted=weighted)
@@ -92,6 +102,7 @@ def test_out_of_fold_is_without_the_fold(seed, weighted):
     words = sparse(*whole[:2], orders)
     found, shares = native.evidence_out_of_fold(words, whole[2], rows, folds, edges)
     size = 2 * (1 + 2 * (CUTS + 1))
+    found = dense(Evidence(*found), 2 * size)
     for fold, (first, last) in enumerate(pairwise(folds)):
         others = np.ones(len(y), dtype=bool)
         others[first:last] = False
@@ -137,26 +148,30 @@ def test_arrays_that_do_not_fit(change):
         native.evidence_out_of_fold(tuple(words), whole[2], tuple(rows), folds, edges)
 
 
-def scored(seed, rows=300, classes=3, groups=6):
+def scored(seed, rows=300, classes=3, groups=6, there=1.0):
+    """Rows, each with such a share of the groups."""
     generator = np.random.default_rng(seed)
     y = generator.integers(0, classes, rows)
     x = generator.standard_normal((rows, classes, groups)).astype(np.float32)
     x[np.arange(rows), y] += np.linspace(0, 1.5, groups, dtype=np.float32)
+    x *= generator.random((rows, 1, groups)) < there
     shares = np.log(np.full((rows, classes), 1 / classes)) + generator.normal(0, 0.1, (rows, classes))
-    return Scored(x, generator.normal(0, 0.5, rows), shares, y, generator.random(rows) + 0.5)
+    return Scored(Evidence.of(x), generator.normal(0, 0.5, rows), shares, y, generator.random(rows) + 0.5)
 
 
-def by_hand(rows, flat):
+def by_hand(rows, flat, groups):
     """The loss of the rows, its gradient, and its curvature but for how the power bends z and for unlikely classes."""
-    number, classes = rows.evidence.shape[2], rows.evidence.shape[1]
+    classes = rows.log_shares.shape[1]
+    number = groups
+    evidence = dense(rows.evidence, number)
     factor = np.exp(-flat[number] * rows.lengths)
-    said = (rows.evidence @ flat[:number]) * factor[:, None]
+    said = (evidence @ flat[:number]) * factor[:, None]
     z = said + flat[number + 1] * rows.log_shares + (flat[number + 2 :] if len(flat) > number + 2 else 0.0)
     logs = z - np.logaddexp.reduce(z, axis=1)[:, None]
     p, right = np.exp(logs), np.eye(classes)[rows.codes]
     kept = p * (1 - p) >= 1e-4
     biases = np.eye(classes)[:, : len(flat) - number - 2]
-    moves = [rows.evidence * factor[:, None, None], -(rows.lengths[:, None] * said)[:, :, None]]
+    moves = [evidence * factor[:, None, None], -(rows.lengths[:, None] * said)[:, :, None]]
     u = np.concatenate([*moves, rows.log_shares[:, :, None]], axis=2)
     one = np.concatenate([u, np.broadcast_to(biases, (len(p), *biases.shape))], axis=2)
     means = np.concatenate([np.einsum("ic,icb->ib", p, u), (p * kept) @ biases], axis=1)
@@ -170,20 +185,28 @@ def by_hand(rows, flat):
 
 @pytest.mark.parametrize("classes", [2, 3, 9])
 @pytest.mark.parametrize("biased", [True, False])
-@given(seed=st.integers(0, 10_000), rows=st.integers(1, 200), groups=st.integers(1, 40))
-def test_slope_is_the_formula(classes, biased, seed, rows, groups):
-    scores = scored(seed, rows, classes, groups)
+@given(
+    seed=st.integers(0, 10_000),
+    rows=st.integers(1, 200),
+    groups=st.integers(1, 40),
+    there=st.sampled_from([0.1, 0.5, 1.0]),
+)
+def test_slope_is_the_formula(classes, biased, seed, rows, groups, there):
+    scores = scored(seed, rows, classes, groups, there)
     generator = np.random.default_rng(seed)
     bias = generator.normal(0, 0.1, classes if biased else 0)
     flat = np.concatenate([generator.random(groups) * 0.1 + 0.1, [0.3, 0.9], bias])
     loss, gradient, curvature = native.exponent_slope(*scores, (flat[:groups], 0.3, 0.9, bias))
-    expected = by_hand(scores, flat)
-    np.testing.assert_allclose(loss, expected[0], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-3 + 1e-5 * rows)
+    expected = by_hand(scores, flat, groups)
+    np.testing.assert_allclose(loss, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected[1], atol=1e-11 * rows)
     size = max(float(np.abs(expected[2]).max()), 1.0)
-    np.testing.assert_allclose(curvature, expected[2], atol=1e-5 * size)
+    np.testing.assert_allclose(curvature, expected[2], atol=1e-12 * size)
     np.testing.assert_array_equal(curvature, curvature.T)
-    assert np.linalg.eigvalsh(curvature).min() > -1e-4 * size
+    assert np.linalg.eigvalsh(curvature).min() > -1e-12 * size
+    damped = curvature + np.diag(0.1 * np.diag(curvature) + 1e-9)
+    step = native.solve_damped(curvature, gradient, 0.1)
+    np.testing.assert_allclose(damped @ step, gradient, atol=1e-9 * (1 + np.abs(gradient).max()))
 
 
 @pytest.mark.parametrize("further", [0, 2])
@@ -218,19 +241,27 @@ def test_rows_that_do_not_fit():
     for broken in [
         rows._replace(codes=rows.codes + 1),
         rows._replace(lengths=rows.lengths[1:]),
-        rows._replace(evidence=rows.evidence[1:]),
+        rows._replace(evidence=rows.evidence._replace(starts=rows.evidence.starts[1:])),
+        rows._replace(evidence=rows.evidence._replace(columns=rows.evidence.columns + np.uint8(1))),
+        rows._replace(evidence=rows.evidence._replace(columns=rows.evidence.columns[::-1].copy())),
+        rows._replace(evidence=rows.evidence._replace(values=rows.evidence.values[1:])),
+        rows._replace(evidence=rows.evidence._replace(values=rows.evidence.values[:, 1:].copy())),
     ]:
         with pytest.raises(ValueError, match="do not fit together"):
             native.exponent_slope(*broken, at)
     with pytest.raises(ValueError, match="do not fit together"):
-        native.exponent_slope(*rows._replace(evidence=rows.evidence[:, :, :0].copy()), (np.zeros(0), *at[1:]))
+        native.exponent_slope(*rows, (np.zeros(0), *at[1:]))
     with pytest.raises(ValueError, match="do not fit together"):
         native.exponent_slope(*rows, (np.full(5, 0.1), 0.3, 0.9, np.zeros(3)))
+    with pytest.raises(ValueError, match="do not fit together"):
+        native.weigh_evidence(rows.evidence, np.ones(5))
+    with pytest.raises(ValueError, match="do not fit together"):
+        native.solve_damped(np.eye(3), np.ones(2), 0.1)
 
 
 def test_fitted_is_a_minimum():
     rows = scored(2)
-    found = Exponents.fitted(rows)
+    found = Exponents.fitted(rows, 6)
     best = -(rows.weights @ found.log_posterior(rows)[np.arange(300), rows.codes])
     assert -0.5 <= found.power <= 1.5
     assert np.all(np.diff(found.groups)[2:] > 0)  # groups that tell more count more
@@ -240,8 +271,10 @@ def test_fitted_is_a_minimum():
 
 def test_weights_are_rows():
     rows = scored(3, rows=80)
-    twice = Scored(*(np.concatenate([array, array[:40]]) for array in rows[:4]), np.ones(120))
+    cells = dense(rows.evidence, 6)
+    evidence = Evidence.of(np.concatenate([cells, cells[:40]]))
+    twice = Scored(evidence, *(np.concatenate([array, array[:40]]) for array in rows[1:4]), np.ones(120))
     weighed = rows._replace(weights=np.repeat([2.0, 1.0], 40))
-    one, two = Exponents.fitted(twice), Exponents.fitted(weighed)
+    one, two = Exponents.fitted(twice, 6), Exponents.fitted(weighed, 6)
     np.testing.assert_allclose(one.groups, two.groups, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(one.bias, two.bias, atol=1e-3)

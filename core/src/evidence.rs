@@ -15,6 +15,9 @@ use crate::threads;
 const FREQUENT: [f64; 2] = [4.0, 64.0];
 /// What is left of a count when all of it was taken away, up to rounding.
 const NOTHING: f64 = 1e-9;
+/// Less evidence than this, of all words of a group in a row, is what rounding leaves of none. That depends on the parts that sums
+/// were added up from, and what is fitted to evidence must not.
+const ROUNDING: f64 = 1e-9;
 
 /// What is known of every word: the classes that have it, in rising order, its amount in each, and their documents.
 #[derive(Clone, Copy)]
@@ -218,42 +221,36 @@ pub fn groups(orders: &[u8], documents: &[f64], told: &[f64], groups: Groups) ->
     orders.iter().zip(documents).zip(told).map(|((&order, &n), &told)| groups.group(order, n, told) as u8).collect()
 }
 
-/// Fills `out` (rows × classes × 2 groups) with the evidence of every group, for a class and then against it, and returns the
-/// shares of the classes for every fold. Each row is scored as if no row of its fold had been learned. `folds` holds
-/// where each fold's rows begin, and where the last one's end.
-pub fn out_of_fold(
-    words: Words,
-    classes: &Classes,
-    rows: Rows,
-    folds: &[usize],
-    by: Groups,
-    out: &mut [f32],
-) -> Vec<f64> {
-    let (k, width) = (classes.documents.len(), 2 * by.len());
-    let mut pieces: Vec<&mut [f32]> = Vec::new();
-    let mut rest = out;
-    for pair in folds.windows(2) {
-        let (own, others) = std::mem::take(&mut rest).split_at_mut((pair[1] - pair[0]) * k * width);
-        pieces.push(own);
-        rest = others;
-    }
-    let steps = rows.words.len() * 100;
-    let pieces: Vec<std::sync::Mutex<&mut [f32]>> = pieces.into_iter().map(std::sync::Mutex::new).collect();
-    let shares = threads::map(pieces.len(), steps, |fold| {
-        let mut own = pieces[fold].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        without_fold(words, classes, rows, folds[fold]..folds[fold + 1], by, &mut own)
-    });
-    shares.concat()
+/// Evidence of rows, group by group. Row i has the columns from `starts[i]` to the next, in rising order: those of groups of
+/// which it has evidence, for a class and, after all of these, against it; and each has a number for every class.
+#[derive(Default)]
+pub struct Scored {
+    pub starts: Vec<i64>,
+    pub columns: Vec<u8>,
+    pub evidence: Vec<f32>,
+    /// The shares of the classes for every fold.
+    pub shares: Vec<f64>,
 }
 
-fn without_fold(
-    words: Words,
-    classes: &Classes,
-    rows: Rows,
-    fold: std::ops::Range<usize>,
-    by: Groups,
-    out: &mut [f32],
-) -> Vec<f64> {
+/// Scores each row as if no row of its fold had been learned. `folds` holds where each fold's rows begin, and where the last
+/// one's end.
+pub fn out_of_fold(words: Words, classes: &Classes, rows: Rows, folds: &[usize], by: Groups) -> Scored {
+    let mut parts = threads::map(folds.len().saturating_sub(1), rows.words.len() * 100, |fold| {
+        without_fold(words, classes, rows, folds[fold]..folds[fold + 1], by)
+    });
+    let mut all = Scored { starts: vec![0], ..Scored::default() };
+    all.evidence.reserve_exact(parts.iter().map(|part| part.evidence.len()).sum());
+    for part in &mut parts {
+        let before = all.columns.len() as i64;
+        all.starts.extend(part.starts.iter().map(|end| before + end));
+        all.columns.append(&mut part.columns);
+        all.evidence.append(&mut part.evidence);
+        all.shares.append(&mut part.shares);
+    }
+    all
+}
+
+fn without_fold(words: Words, classes: &Classes, rows: Rows, fold: std::ops::Range<usize>, by: Groups) -> Scored {
     let (k, groups) = (classes.documents.len(), by.len());
     let mut others = classes.clone();
     // The words of the fold in the order of their first appearance, as which the rows' pairs are noted, and what all folds
@@ -312,29 +309,40 @@ fn without_fold(
     }
     starts[touched.len()] = said.len();
     // Summed with more digits than are kept, so that the order of the words does not show.
-    let (mut sums, mut all) = (vec![0.0; groups], vec![0.0; k * 2 * groups]);
-    for (row, out) in fold.zip(out.chunks_mut(k * 2 * groups)) {
+    let mut out = Scored { shares: others.shares(), ..Scored::default() };
+    let (mut sums, mut all) = (vec![0.0; groups], Vec::new());
+    let (mut there, mut slots) = (Vec::with_capacity(groups), vec![0; groups]);
+    for row in fold {
+        // a word that no other fold has says nothing
+        let own = || pairs(row).iter().filter(|(word, _)| starts[*word] < starts[*word + 1]);
         sums.fill(0.0);
-        all.fill(0.0);
-        for &(word, count) in pairs(row) {
-            let said = &said[starts[word]..starts[word + 1]];
-            if said.is_empty() {
-                continue; // a word that no other fold has says nothing
-            }
-            let (group, count) = (place[word], f64::from(count));
-            sums[group] += count;
-            for &(class, evidence) in said {
+        own().for_each(|&(word, count)| sums[place[word]] += f64::from(count));
+        there.clear();
+        there.extend((0..groups).filter(|&group| sums[group] > 0.0));
+        there.iter().enumerate().for_each(|(slot, &group)| slots[group] = slot);
+        all.clear();
+        all.resize(2 * there.len() * k, 0.0);
+        let (for_class, against_class) = all.split_at_mut(there.len() * k);
+        for &(word, count) in own() {
+            let (first, count) = (slots[place[word]] * k, f64::from(count));
+            for &(class, evidence) in &said[starts[word]..starts[word + 1]] {
                 let (class, evidence) = (class as usize, f64::from(evidence));
-                let at = class * 2 * groups + group;
-                all[at + if evidence > 0.0 { 0 } else { groups }] += count * evidence;
-                all[at + groups] -= count * against[class];
+                let to = if evidence > 0.0 { &mut *for_class } else { &mut *against_class };
+                to[first + class] += count * evidence;
+                against_class[first + class] -= count * against[class];
             }
         }
-        for (class, &against) in against.iter().enumerate() {
-            let own = &mut all[class * 2 * groups + groups..(class + 1) * 2 * groups];
-            own.iter_mut().zip(&sums).for_each(|(o, s)| *o += s * against);
+        for (own, &group) in against_class.chunks_mut(k).zip(&there) {
+            own.iter_mut().zip(&against).for_each(|(o, a)| *o += sums[group] * a);
         }
-        out.iter_mut().zip(&all).for_each(|(o, &a)| *o = a as f32);
+        for (slot, own) in all.chunks(k).enumerate() {
+            if own.iter().any(|x| x.abs() >= ROUNDING) {
+                let side = if slot < there.len() { 0 } else { groups };
+                out.columns.push((there[slot % there.len()] + side) as u8);
+                out.evidence.extend(own.iter().map(|&x| if x.abs() < ROUNDING { 0.0 } else { x as f32 }));
+            }
+        }
+        out.starts.push(out.columns.len() as i64);
     }
-    others.shares()
+    out
 }

@@ -2,8 +2,8 @@
 
 use crate::evidence::{Classes, Groups, Rows, Words, groups, out_of_fold, solve};
 use crate::exponents;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -90,7 +90,24 @@ fn word_groups<'py>(
     Ok(groups(orders.as_slice()?, documents.as_slice()?, told.as_slice()?, cut_by(&edges)?).into_pyarray(py))
 }
 
-/// The evidence of every group of words for and against each class, rows × classes × 2 groups, as if the rows of a row's own
+/// Where the columns of each row begin, the columns, and the evidence of each for every class.
+type ScoredArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray2<f32>>);
+
+#[derive(FromPyObject)]
+struct GivenEvidence<'py>(Given<'py, i64>, Given<'py, u8>, PyReadonlyArray2<'py, f32>);
+
+impl GivenEvidence<'_> {
+    fn read(&self) -> PyResult<exponents::Evidence<'_>> {
+        Ok(exponents::Evidence {
+            starts: self.0.as_slice()?,
+            columns: self.1.as_slice()?,
+            values: self.2.as_slice()?,
+            classes: self.2.shape()[1],
+        })
+    }
+}
+
+/// The evidence of every group of words for each class and, in as many columns more, against it, as if the rows of a row's own
 /// fold had not been learned; and the shares of the classes without each fold.
 #[pyfunction]
 fn evidence_out_of_fold<'py>(
@@ -100,7 +117,7 @@ fn evidence_out_of_fold<'py>(
     rows: GivenRows<'py>,
     folds: Vec<usize>,
     edges: (Given<'py, f64>, Given<'py, f64>),
-) -> PyResult<(Bound<'py, PyArray3<f32>>, Bound<'py, PyArray2<f64>>)> {
+) -> PyResult<(ScoredArrays<'py>, Bound<'py, PyArray2<f64>>)> {
     let documents = class_documents.as_slice()?;
     let k = documents.len();
     let words = words.read(k)?;
@@ -110,18 +127,33 @@ fn evidence_out_of_fold<'py>(
     if !covered || folds.windows(2).any(|pair| pair[0] > pair[1]) {
         return Err(unfit("folds"));
     }
-    let features = PyArray3::zeros(py, [rows.len(), k, 2 * by.len()], false);
-    let mut out = features.readwrite();
-    let out = out.as_slice_mut()?;
-    let shares = py.detach(|| out_of_fold(words, &Classes::of(words, documents), rows, &folds, by, out));
-    Ok((features, shares.into_pyarray(py).reshape([folds.len() - 1, k])?))
+    let scored = py.detach(|| out_of_fold(words, &Classes::of(words, documents), rows, &folds, by));
+    let shape = [scored.columns.len(), k];
+    let values = scored.evidence.into_pyarray(py).reshape(shape)?;
+    let evidence = (scored.starts.into_pyarray(py), scored.columns.into_pyarray(py), values);
+    Ok((evidence, scored.shares.into_pyarray(py).reshape([folds.len() - 1, k])?))
+}
+
+/// The weighed sum of the columns of every row and class.
+#[pyfunction]
+fn weigh_evidence<'py>(
+    py: Python<'py>,
+    evidence: GivenEvidence<'py>,
+    weights: Given<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (evidence, weights) = (evidence.read()?, weights.as_slice()?);
+    if !evidence.fits(weights.len()) {
+        return Err(unfit("rows"));
+    }
+    let shape = [evidence.starts.len() - 1, evidence.classes];
+    py.detach(|| exponents::weigh(evidence, weights)).into_pyarray(py).reshape(shape)
 }
 
 /// The loss of some exponents (groups, power, prior, biases), its gradient and its curvature.
 #[pyfunction]
 fn exponent_slope<'py>(
     py: Python<'py>,
-    evidence: PyReadonlyArray3<'py, f32>,
+    evidence: GivenEvidence<'py>,
     lengths: Given<'py, f64>,
     log_shares: PyReadonlyArray2<'py, f64>,
     codes: Given<'py, i64>,
@@ -129,16 +161,14 @@ fn exponent_slope<'py>(
     at: (Given<'py, f64>, f64, f64, Given<'py, f64>),
 ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
     let rows = exponents::Rows {
-        evidence: evidence.as_slice()?,
+        evidence: evidence.read()?,
         lengths: lengths.as_slice()?,
         log_shares: log_shares.as_slice()?,
         codes: codes.as_slice()?,
         weights: weights.as_slice()?,
-        classes: evidence.shape()[1],
-        groups: evidence.shape()[2],
     };
     let at = exponents::At { groups: at.0.as_slice()?, power: at.1, prior: at.2, bias: at.3.as_slice()? };
-    if !rows.fits() || at.groups.len() != rows.groups || ![0, rows.classes].contains(&at.bias.len()) {
+    if !rows.fits(at.groups.len()) || ![0, rows.evidence.classes].contains(&at.bias.len()) {
         return Err(unfit("rows"));
     }
     let slope = py.detach(|| exponents::slope(rows, at));
@@ -146,9 +176,27 @@ fn exponent_slope<'py>(
     Ok((slope.loss, slope.gradient.into_pyarray(py), slope.curvature.into_pyarray(py).reshape([size, size])?))
 }
 
+/// The step of Newton's method by a curvature that is damped: its diagonal grows by a share of itself. NaN if the curvature is
+/// negative in some direction.
+#[pyfunction]
+fn solve_damped<'py>(
+    py: Python<'py>,
+    curvature: PyReadonlyArray2<'py, f64>,
+    gradient: Given<'py, f64>,
+    damping: f64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (matrix, gradient) = (curvature.as_slice()?, gradient.as_slice()?);
+    if curvature.shape() != [gradient.len(); 2] {
+        return Err(unfit("slope"));
+    }
+    Ok(py.detach(|| exponents::solve_damped(matrix, gradient, damping)).into_pyarray(py))
+}
+
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(word_evidence, m)?)?;
     m.add_function(wrap_pyfunction!(word_groups, m)?)?;
     m.add_function(wrap_pyfunction!(evidence_out_of_fold, m)?)?;
+    m.add_function(wrap_pyfunction!(weigh_evidence, m)?)?;
+    m.add_function(wrap_pyfunction!(solve_damped, m)?)?;
     m.add_function(wrap_pyfunction!(exponent_slope, m)?)
 }

@@ -6,32 +6,57 @@
 //! of u by the probabilities p_c, the curvature is Σ p_c (u_c − m)(u_c − m)ᵀ, but for how γ bends z.
 
 use crate::scatter::{Bucket, Part, padded};
-use crate::simd::dispatch;
+use crate::simd::{dispatch, fma};
+use crate::sparse::rises;
+use crate::special::exp_of_negative;
 use crate::threads;
+use crate::whitened::cholesky;
 
 /// Classes of less probability add nothing to the curvature: it says how far to go, the gradient where to stop.
 const LEAST: f64 = 1e-4;
-/// Smaller probabilities add nothing to a sum of 32 bits.
-const NOTHING: f64 = 1e-12;
 /// Moves that wait to be multiplied together.
 const BUCKET: usize = 128;
 /// Numbers multiplied side by side.
-const WIDE: usize = 16;
+const WIDE: usize = 8;
 /// Sums of fractions depend on the order of adding: the number of pieces follows from the data.
 const PIECE: usize = 1 << 17;
 const MOST_PIECES: usize = 16;
 
-/// Rows with the evidence of every group (rows × classes × groups), the logarithm of their length, of the classes' shares
-/// (rows × classes), the right class and a weight.
+/// The evidence of rows, group by group, in the columns that a row has: short texts have words of few groups. Row i has the
+/// columns from `starts[i]` to the next, in rising order, each with a number for every class.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    pub starts: &'a [i64],
+    pub columns: &'a [u8],
+    pub values: &'a [f32],
+    pub classes: usize,
+}
+
+impl Evidence<'_> {
+    pub fn fits(&self, groups: usize) -> bool {
+        let rising = |pair: &[i64]| self.columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|a, b| a < b);
+        rises(self.starts, self.columns.len())
+            && self.values.len() == self.columns.len() * self.classes
+            && self.columns.iter().all(|&column| usize::from(column) < groups)
+            && self.starts.windows(2).all(rising)
+    }
+
+    /// The columns of a row, and the numbers of the classes in each.
+    fn row(&self, row: usize) -> (&[u8], &[f32]) {
+        let own = self.starts[row] as usize..self.starts[row + 1] as usize;
+        (&self.columns[own.clone()], &self.values[own.start * self.classes..own.end * self.classes])
+    }
+}
+
+/// Rows with their evidence, the logarithm of their length, of the classes' shares (rows × classes), the right class and a
+/// weight.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
-    pub evidence: &'a [f32],
+    pub evidence: Evidence<'a>,
     pub lengths: &'a [f64],
     pub log_shares: &'a [f64],
     pub codes: &'a [i64],
     pub weights: &'a [f64],
-    pub classes: usize,
-    pub groups: usize,
 }
 
 /// The exponents of groups, that of the length, that of the shares, and the bias of every class or none.
@@ -52,20 +77,62 @@ pub struct Slope {
 }
 
 impl Rows<'_> {
-    pub fn fits(&self) -> bool {
-        let n = self.codes.len();
-        self.groups > 0
-            && self.evidence.len() == n * self.classes * self.groups
-            && [self.lengths.len(), self.weights.len()] == [n, n]
-            && self.log_shares.len() == n * self.classes
-            && self.codes.iter().all(|&code| code >= 0 && (code as usize) < self.classes)
+    pub fn fits(&self, groups: usize) -> bool {
+        let (n, k) = (self.codes.len(), self.evidence.classes);
+        groups > 0
+            && self.evidence.fits(groups)
+            && [self.evidence.starts.len(), self.lengths.len(), self.weights.len()] == [n + 1, n, n]
+            && self.log_shares.len() == n * k
+            && self.codes.iter().all(|&code| code >= 0 && (code as usize) < k)
     }
+}
+
+/// The weighed sum of the groups of every row and class.
+pub fn weigh(evidence: Evidence, weights: &[f64]) -> Vec<f64> {
+    let (n, k) = (evidence.starts.len().saturating_sub(1), evidence.classes);
+    let mut out = vec![0.0; n * k];
+    for (row, out) in out.chunks_mut(k.max(1)).enumerate() {
+        dispatch!(weigh_row(evidence.row(row), weights, out));
+    }
+    out
+}
+
+#[inline(always)]
+fn weigh_row<const FUSED: bool>((columns, values): (&[u8], &[f32]), weights: &[f64], out: &mut [f64]) {
+    out.fill(0.0);
+    for (&column, values) in columns.iter().zip(values.chunks_exact(out.len())) {
+        let weight = weights[usize::from(column)];
+        for (o, &x) in out.iter_mut().zip(values) {
+            *o = fma::<FUSED>(weight, f64::from(x), *o);
+        }
+    }
+}
+
+/// The solution s of (C + δ diag C + ε) s = b, for a curvature C of 0 or more in all directions. NaN if it is not.
+pub fn solve_damped(curvature: &[f64], b: &[f64], damping: f64) -> Vec<f64> {
+    let size = b.len();
+    let mut factor = curvature.to_vec();
+    for i in 0..size {
+        factor[i * size + i] += damping * curvature[i * size + i] + 1e-9;
+    }
+    cholesky(&mut factor, size);
+    let mut x = b.to_vec();
+    for i in 0..size {
+        let known: f64 = factor[i * size..i * size + i].iter().zip(&x).map(|(l, x)| l * x).sum();
+        x[i] = (x[i] - known) / factor[i * size + i];
+    }
+    for i in (0..size).rev() {
+        x[i] /= factor[i * size + i];
+        let (left, solved) = x.split_at_mut(i);
+        left.iter_mut().zip(&factor[i * size..]).for_each(|(x, l)| *x -= l * solved[0]);
+    }
+    x
 }
 
 pub fn slope(rows: Rows, at: At) -> Slope {
     let n = rows.codes.len();
-    let step = n.div_ceil((rows.evidence.len() / PIECE).clamp(1, MOST_PIECES)).max(1);
-    let pieces = threads::map(n.div_ceil(step), rows.evidence.len() * 4, |piece| {
+    let step = n.div_ceil((n * rows.evidence.classes * at.groups.len() / PIECE).clamp(1, MOST_PIECES)).max(1);
+    let pieces = threads::map(n.div_ceil(step), rows.evidence.values.len() * 16, |piece| {
         let own = piece * step..((piece + 1) * step).min(n);
         dispatch!(of_rows(rows, at, own))
     });
@@ -81,97 +148,97 @@ pub fn slope(rows: Rows, at: At) -> Slope {
 
 #[inline(always)]
 fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -> Slope {
-    let (k, g) = (rows.classes, rows.groups);
+    let (k, g) = (rows.evidence.classes, at.groups.len());
     let (moved, biases) = (g + 2, at.bias.len());
     let size = moved + biases;
     let mut out = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
-    let exponents: Vec<f32> = at.groups.iter().map(|&e| e as f32).collect();
     let stride = padded(moved);
     let (mut products, mut bucket) = (Part::new(stride, false), Bucket::new(BUCKET * stride, true));
-    let (mut scores, mut evidence, mut gaps) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
-    let (mut mean, mut total, mut rest) = (vec![0.0_f32; moved], vec![0.0_f32; g], vec![0.0; moved]);
-    let mut likely: Vec<usize> = Vec::new();
-    // The exponents that a row's scores move with, and by how much: short texts have words of few groups.
-    let (mut there, mut line, mut few) = (Vec::with_capacity(moved), vec![0.0; stride], Few::new(moved));
-    let mut seen = vec![0; g];
-    // How biases and the other exponents bend the loss together, class by class.
+    let (mut p, mut evidence, mut likely) = (vec![0.0; k], vec![0.0; k], Vec::with_capacity(k));
+    // The exponents that a row's scores move with, by how much on average, and by how much more in each likely class.
+    let (mut there, mut mean): (Vec<usize>, Vec<f64>) = (Vec::with_capacity(moved), Vec::with_capacity(moved));
+    let mut moves = vec![0.0; moved * k.next_multiple_of(WIDE)];
+    // How biases and the other exponents bend the loss together (exponents × classes).
     let mut cross = vec![0.0; biases * moved];
     for row in own {
-        let features = &rows.evidence[row * k * g..(row + 1) * k * g];
+        let (columns, values) = rows.evidence.row(row);
         let log_shares = &rows.log_shares[row * k..(row + 1) * k];
         let (length, weight, right) = (rows.lengths[row], rows.weights[row], rows.codes[row] as usize);
         let factor = (-at.power * length).exp();
-        for c in 0..k {
-            evidence[c] = factor * f64::from(dot::<FUSED>(&features[c * g..(c + 1) * g], &exponents));
-            scores[c] = evidence[c] + at.prior * log_shares[c] + at.bias.get(c).copied().unwrap_or(0.0);
+        weigh_row::<FUSED>((columns, values), at.groups, &mut evidence);
+        evidence.iter_mut().for_each(|e| *e *= factor);
+        for ((z, e), log_share) in p.iter_mut().zip(&evidence).zip(log_shares) {
+            *z = e + at.prior * log_share;
         }
-        let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let log_sum = scores.iter().map(|z| (z - highest).exp()).sum::<f64>().ln() + highest;
-        out.loss += weight * (log_sum - scores[right]);
-        for z in &mut scores {
-            *z = (*z - log_sum).exp();
+        p.iter_mut().zip(at.bias).for_each(|(z, bias)| *z += bias);
+        let (highest, score) = (p.iter().copied().fold(f64::NEG_INFINITY, f64::max), p[right]);
+        for z in &mut p {
+            *z = exp_of_negative::<FUSED>(*z - highest);
         }
-        let p = &scores;
-        total.fill(0.0);
-        mean.fill(0.0);
-        for c in 0..k {
-            gaps[c] = weight * (p[c] - f64::from(u8::from(c == right)));
-            out.gradient[g] -= gaps[c] * length * evidence[c];
-            out.gradient[g + 1] += gaps[c] * log_shares[c];
-            let own = &features[c * g..(c + 1) * g];
-            // What is too small to be seen is also too small to be multiplied fast.
-            if gaps[c].abs() > NOTHING {
-                add::<FUSED>(&mut total, own, (gaps[c] * factor) as f32);
-            }
-            if p[c] > NOTHING {
-                add::<FUSED>(&mut mean[..g], own, (p[c] * factor) as f32);
-            }
-            mean[g] -= (p[c] * length * evidence[c]) as f32;
-            mean[g + 1] += (p[c] * log_shares[c]) as f32;
+        let total = p.iter().sum::<f64>();
+        out.loss += weight * (total.ln() + highest - score);
+        p.iter_mut().for_each(|p| *p /= total);
+        // The means of the moves; the gradient is how far they are from those of the right class.
+        there.clear();
+        there.extend(columns.iter().map(|&column| usize::from(column)));
+        there.extend([g, g + 1]);
+        mean.clear();
+        for (&column, own) in there.iter().zip(values.chunks_exact(k)) {
+            mean.push(factor * dot_f32::<FUSED>(&p, own));
+            out.gradient[column] += weight * (mean[mean.len() - 1] - factor * f64::from(own[right]));
         }
-        out.gradient.iter_mut().zip(&total).for_each(|(sum, &more)| *sum += f64::from(more));
-        out.gradient[moved..].iter_mut().zip(&gaps).for_each(|(sum, gap)| *sum += gap);
+        mean.push(-length * dot::<FUSED>(&p, &evidence));
+        mean.push(dot::<FUSED>(&p, log_shares));
+        out.gradient[g] += weight * (mean[columns.len()] + length * evidence[right]);
+        out.gradient[g + 1] += weight * (mean[columns.len() + 1] - log_shares[right]);
+        if biases > 0 {
+            out.gradient[moved..].iter_mut().zip(&p).for_each(|(sum, p)| *sum += weight * p);
+            out.gradient[moved + right] -= weight;
+        }
         likely.clear();
         likely.extend((0..k).filter(|&c| p[c] * (1.0 - p[c]) >= LEAST));
-        rest.fill(0.0);
-        if !likely.is_empty() {
-            find_groups(features, g, &mut seen, &mut there);
+        if likely.is_empty() {
+            continue;
         }
-        for &c in &likely {
-            for (&b, v) in there.iter().zip(&mut line) {
-                *v = match b.checked_sub(g) {
-                    None => f64::from(factor as f32 * features[c * g + b] - mean[b]),
-                    Some(0) => -length * evidence[c] - f64::from(mean[g]),
-                    Some(_) => log_shares[c] - f64::from(mean[g + 1]),
-                };
-            }
-            if biases > 0 {
-                let own = &mut cross[c * moved..(c + 1) * moved];
-                for (&b, v) in there.iter().zip(&line) {
-                    rest[b] += p[c] * v;
-                    own[b] += weight * p[c] * v;
+        let wide = likely.len().next_multiple_of(WIDE);
+        let lines = &mut moves[..there.len() * wide];
+        lines.fill(0.0);
+        for (j, line) in lines.chunks_exact_mut(wide).enumerate() {
+            match j.checked_sub(columns.len()) {
+                None => {
+                    let own = &values[j * k..(j + 1) * k];
+                    line.iter_mut().zip(&likely).for_each(|(x, &c)| *x = factor * f64::from(own[c]) - mean[j]);
                 }
-            }
-            if 2 * there.len() < moved {
-                few.add::<FUSED>(&line[..there.len()], weight * p[c]);
-            } else {
-                let all = bucket.line(stride);
-                all.fill(0.0);
-                there.iter().zip(&line).for_each(|(&b, v)| all[b] = *v);
-                products.take(&mut bucket, weight * p[c], stride);
+                Some(0) => line.iter_mut().zip(&likely).for_each(|(x, &c)| *x = -length * evidence[c] - mean[j]),
+                Some(_) => line.iter_mut().zip(&likely).for_each(|(x, &c)| *x = log_shares[c] - mean[j]),
             }
         }
-        few.spread(&there, stride, &mut products.product);
         if biases > 0 {
+            for (line, &b) in lines.chunks_exact(wide).zip(&there) {
+                let rest: f64 = line.iter().zip(&likely).map(|(x, &c)| p[c] * x).sum();
+                let own = &mut cross[b * biases..(b + 1) * biases];
+                line.iter().zip(&likely).for_each(|(x, &c)| own[c] += weight * p[c] * (x - rest));
+            }
             // Of the biases, the mean is by the classes that are left, so that it stays a sum of squares.
             let kept: f64 = likely.iter().map(|&c| p[c]).sum();
-            for &c in &likely {
-                let own = &mut cross[c * moved..(c + 1) * moved];
-                own.iter_mut().zip(&rest).for_each(|(sum, r)| *sum -= weight * p[c] * r);
-                for &d in &likely {
-                    out.curvature[(moved + c) * size + moved + d] -= weight * p[c] * p[d] * (2.0 - kept);
-                }
-                out.curvature[(moved + c) * size + moved + c] += weight * p[c];
+            for (i, &c) in likely.iter().enumerate() {
+                let own = &mut out.curvature[(moved + c) * size + moved..(moved + c + 1) * size];
+                let factor = weight * p[c] * (2.0 - kept);
+                likely[i..].iter().for_each(|&d| own[d] -= factor * p[d]);
+                own[c] += weight * p[c];
+            }
+        }
+        for line in lines.chunks_exact_mut(wide) {
+            line.iter_mut().zip(&likely).for_each(|(x, &c)| *x *= (weight * p[c]).sqrt());
+        }
+        if 2 * there.len() < moved {
+            add_products::<FUSED>(lines, wide, &there, stride, &mut products.product);
+        } else {
+            for i in 0..likely.len() {
+                let all = bucket.line(stride);
+                all.fill(0.0);
+                lines.chunks_exact(wide).zip(&there).for_each(|(line, &b)| all[b] = line[i]);
+                products.take(&mut bucket, 1.0, stride);
             }
         }
     }
@@ -189,7 +256,7 @@ fn fill_curvature(curvature: &mut [f64], moved: usize, size: usize, product: &[f
             curvature[a * size + b] = if high < moved {
                 product[low * stride + high]
             } else if low < moved {
-                cross[(high - moved) * moved + low]
+                cross[low * (size - moved) + high - moved]
             } else {
                 curvature[low * size + high]
             };
@@ -197,79 +264,37 @@ fn fill_curvature(curvature: &mut [f64], moved: usize, size: usize, product: &[f
     }
 }
 
-/// Finds the groups of which a row has evidence, and adds the places of the two exponents that all rows move with.
+/// Adds the products of all pairs of lines to `out`, on and above the diagonal, at the places of the lines.
 #[inline(always)]
-fn find_groups(features: &[f32], groups: usize, seen: &mut [u32], there: &mut Vec<usize>) {
-    seen.fill(0);
-    for own in features.chunks_exact(groups) {
-        for (seen, x) in seen.iter_mut().zip(own) {
-            *seen |= x.to_bits() << 1; // all but the sign
-        }
-    }
-    there.clear();
-    there.extend((0..groups).filter(|&b| seen[b] != 0));
-    there.extend([groups, groups + 1]);
-}
-
-/// Sums of products of a few numbers.
-struct Few {
-    sums: Vec<f64>,
-    stride: usize,
-    used: bool,
-}
-
-impl Few {
-    fn new(most: usize) -> Self {
-        let stride = padded(most);
-        Self { sums: vec![0.0; stride * stride], stride, used: false }
-    }
-
-    /// Adds w v vᵀ, on and above the diagonal.
-    #[inline(always)]
-    fn add<const FUSED: bool>(&mut self, v: &[f64], w: f64) {
-        self.used = true;
-        for (i, &x) in v.iter().enumerate() {
-            let sums = &mut self.sums[i * self.stride..];
-            for (sum, &y) in sums[i..v.len()].iter_mut().zip(&v[i..]) {
-                *sum = crate::simd::fma::<FUSED>(w * x, y, *sum);
-            }
-        }
-    }
-
-    /// Adds the sums to where they belong, and begins anew.
-    fn spread(&mut self, places: &[usize], stride: usize, out: &mut [f64]) {
-        if !std::mem::take(&mut self.used) {
-            return;
-        }
-        for (i, &place) in places.iter().enumerate() {
-            for (&other, sum) in places[i..].iter().zip(&mut self.sums[i * self.stride + i..]) {
-                out[place * stride + other] += std::mem::take(sum);
-            }
+fn add_products<const FUSED: bool>(lines: &[f64], wide: usize, places: &[usize], stride: usize, out: &mut [f64]) {
+    for (i, (one, &place)) in lines.chunks_exact(wide).zip(places).enumerate() {
+        let out = &mut out[place * stride..(place + 1) * stride];
+        for (other, &place) in lines.chunks_exact(wide).zip(places).skip(i) {
+            out[place] += dot::<FUSED>(one, other);
         }
     }
 }
 
 #[inline(always)]
-fn fma<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
-}
-
-#[inline(always)]
-fn dot<const FUSED: bool>(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; WIDE];
+fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; WIDE];
     let ((wide_a, rest_a), (wide_b, rest_b)) = (a.as_chunks::<WIDE>(), b.as_chunks::<WIDE>());
     for (a, b) in wide_a.iter().zip(wide_b) {
         for i in 0..WIDE {
             sums[i] = fma::<FUSED>(a[i], b[i], sums[i]);
         }
     }
-    sums.iter().sum::<f32>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f32>()
+    sums.iter().sum::<f64>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f64>()
 }
 
-// A loop, as a closure given to an iterator may be compiled apart, without the instructions of its caller.
 #[inline(always)]
-fn add<const FUSED: bool>(sum: &mut [f32], more: &[f32], factor: f32) {
-    for (s, &m) in sum.iter_mut().zip(more) {
-        *s = fma::<FUSED>(factor, m, *s);
+fn dot_f32<const FUSED: bool>(a: &[f64], b: &[f32]) -> f64 {
+    let mut sums = [0.0; WIDE];
+    let ((wide_a, rest_a), (wide_b, rest_b)) = (a.as_chunks::<WIDE>(), b.as_chunks::<WIDE>());
+    for (a, b) in wide_a.iter().zip(wide_b) {
+        for i in 0..WIDE {
+            sums[i] = fma::<FUSED>(a[i], f64::from(b[i]), sums[i]);
+        }
     }
+    sums.iter().sum::<f64>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * f64::from(*b)).sum::<f64>()
 }

@@ -1,7 +1,7 @@
 """Which family every column follows."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -154,6 +154,8 @@ class ByColumn(Estimator):
             if isinstance(wanted, Gaussian) and wanted.covariance == "full":
                 raise ValueError("expected independent columns, got a full covariance: use likely.GaussianDiscriminant")
             return wanted
+        if not isinstance(wanted, str):
+            raise ValueError(f"expected a family among {[*FAMILIES, IGNORE]}, got {on_one_line(wanted)}")
         if wanted == "auto":
             wanted = _by_type(table)
         if wanted in (Named.name, WHOLE):
@@ -219,6 +221,8 @@ def _families_by_column(columns: Any, table: Table) -> list[Any]:
             named[column] = key
             wanted[column] = family
         return wanted
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise ValueError(f"expected columns as a family, a list or a dict of families, got {on_one_line(columns)}")
     wanted = list(columns)
     if len(wanted) != table.columns.width:
         raise ValueError(f"expected a family for each of the {table.columns.width} columns, got {len(wanted)}")

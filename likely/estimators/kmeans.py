@@ -17,6 +17,8 @@ from likely.clustering import (
 from likely.estimators.centres import Centred
 from likely.estimators.kmeans_rows import Everywhere, everywhere, moved
 from likely.estimators.laws import Laws
+from likely.estimators.questions import random_generator
+from likely.families import read_number, read_numbers
 from likely.labels import read_weights
 from likely.minibatches import Settings, follow
 from likely.starts import Order, Points, read_points
@@ -197,7 +199,7 @@ class KMeans(Centred):
 
     def _best(self, points: Points, k: int, weights: Array | None) -> tuple[Clustering, list[Start]]:
         """Begin several times, and return where the best ended, and what came of each."""
-        generator = np.random.default_rng(self.random_state)
+        generator = random_generator(self.random_state)
         times = self.n_starts if isinstance(self.start, str) else 1
         if self.batch_size is not None:
             found = self._by_batches(points, k, weights, times, generator)
@@ -235,7 +237,7 @@ class KMeans(Centred):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"expected a whole number from 1 on, got {name}={value!r}")
-        if not 0 <= self.tolerance < np.inf:
+        if not 0 <= read_number(self.tolerance, "tolerance as a number from 0 on") < np.inf:
             raise ValueError(f"expected a number from 0 on, got tolerance={self.tolerance!r}")
         if table.rows < k:
             raise ValueError(
@@ -248,7 +250,7 @@ class KMeans(Centred):
                     f"expected start to be one of {', '.join(map(repr, STARTS))} or centres, got {self.start!r}"
                 )
             return int(k)
-        start = np.asarray(self.start, dtype=np.float64)
+        start = read_numbers(self.start, f"start to be one of {', '.join(map(repr, STARTS))} or centres")
         if start.shape != (k, table.columns.width) or np.isinf(start).any():
             raise ValueError(
                 f"expected finite centres of shape {(int(k), table.columns.width)} (clusters × columns) as start, "

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.families import subtract_logs
+from likely.families import read_numbers, subtract_logs
 from likely.joint import Joint, LogOdds, Part
 from likely.learn import collect
 from likely.select import Selection
@@ -210,7 +210,7 @@ def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
                 "name labels yet to come by classes="
             )
         priors = [priors[label] for label in classes.tolist()]
-    weights = np.array(priors, dtype=np.float64)
+    weights = read_numbers(priors, "priors='uniform', one number for each class, or a dict")
     if weights.shape != (k,):
         raise ValueError(f"Number of priors must match number of classes: expected {k}, got {weights.shape}")
     if not np.all(weights >= 0):

@@ -15,7 +15,7 @@ from likely.estimators.labelled import is_matrix, together
 from likely.estimators.laws import Laws
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import Watching
-from likely.families import CovariancePrior, Gaussian, on_one_line
+from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.first_groups import STARTS
 from likely.hidden import Climb, Hidden, without_empty
 from likely.joint import Part
@@ -307,7 +307,7 @@ class Mixture(ByColumn, Criteria):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(f"expected {name} as a whole number of {least} or more, got {value!r}")
-        if not 0 <= self.tolerance < np.inf:
+        if not 0 <= read_number(self.tolerance, "tolerance of 0 or more") < np.inf:
             raise ValueError(f"expected tolerance of 0 or more, got {self.tolerance!r}")
         if isinstance(self.start, str):
             if self.start not in STARTS:

@@ -7,6 +7,7 @@ rows, but what is chosen and calibrated is judged by the rows whose labels are k
 Whether rows without a label help is asked of the others: they are taken away, fold by fold, and their labels expected.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -163,7 +164,7 @@ def check_unlabelled(unlabelled: Any) -> Any:
     if unlabelled is None or (isinstance(unlabelled, str) and unlabelled == "auto"):
         return unlabelled
     number = isinstance(unlabelled, int | float | np.integer | np.floating) and not isinstance(unlabelled, bool)
-    if not number or not 0 <= unlabelled < np.inf:
+    if not number or not 0 <= unlabelled <= sys.float_info.max:
         raise ValueError(
             f"expected unlabelled='auto', None, or how much a row without a label counts beside one with, got "
             f"{unlabelled!r}"

@@ -12,7 +12,7 @@ from likely.estimators import lazily
 from likely.estimators.explanation import Explanation
 from likely.estimators.knowledge import Calibrated, Knowledge, Modest, few
 from likely.estimators.protocol import Estimator, not_fitted
-from likely.families import LinearForm, QuadraticForm, subtract_logs
+from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint
 from likely.labels import is_missing, missing_labels
 from likely.schema import check_name
@@ -324,7 +324,13 @@ def random_generator(random_state: Any) -> "np.random.Generator":
     """Return a generator of random numbers from a seed, a generator, or scikit-learn's kind of one."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        got = on_one_line(random_state)
+        raise ValueError(
+            f"expected random_state as None, a whole number of 0 or more, or a generator, got {got}"
+        ) from None
 
 
 def _listed(words: list[str], most: int = 12) -> str:

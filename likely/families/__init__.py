@@ -7,6 +7,8 @@ from likely.families.base import (
     QuadraticForm,
     UnsolvableError,
     on_one_line,
+    read_number,
+    read_numbers,
     readable_errors,
     subtract_logs,
 )
@@ -47,6 +49,8 @@ __all__ = [
     "UnsolvableError",
     "WholeNumbers",
     "on_one_line",
+    "read_number",
+    "read_numbers",
     "readable_errors",
     "subtract_logs",
 ]

@@ -51,7 +51,7 @@ class Bag(Family):
     """Words of fewer documents say nothing, unless ``min_df`` says otherwise."""
 
     def __post_init__(self) -> None:
-        if self.event not in EVENTS:
+        if not isinstance(self.event, str) or self.event not in EVENTS:
             raise ValueError(f"expected the event to be one of {', '.join(map(repr, EVENTS))}, got {self.event!r}")
         check_smoothing(self.smoothing, only_number=self.event == "bernoulli")
         if self.event == "bernoulli" and not self.counting.as_they_come:

@@ -216,6 +216,32 @@ def on_one_line(value: Any) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
+def read_number(value: Any, expected: str) -> float:
+    """Return a parameter that is one number, or raise ValueError, which says what was expected.
+
+    >>> read_number(2, "a number")
+    2.0
+    >>> read_number("two", "shrinkage between 0 and 1")
+    Traceback (most recent call last):
+    ...
+    ValueError: expected shrinkage between 0 and 1, got 'two'
+    """
+    found = read_numbers(value, expected)
+    if found.ndim > 0:
+        raise ValueError(f"expected {expected}, got {on_one_line(value)}")
+    return float(found)
+
+
+def read_numbers(value: Any, expected: str) -> Array:
+    """Return a parameter that is an array of numbers, or raise ValueError, which says what was expected."""
+    try:
+        if np.asarray(value).dtype.kind in "biufO":
+            return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"expected {expected}, got {on_one_line(value)}")
+
+
 def subtract_logs(one: Array, other: Array) -> Array:
     """Return the difference of two logarithms; 0 where both are −∞: what is impossible twice says nothing."""
     with np.errstate(invalid="ignore"):

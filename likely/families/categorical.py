@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families.base import Codes, Density, Family, on_one_line
+from likely.families.base import Codes, Density, Family, on_one_line, read_numbers
 from likely.statistics import Array, Assignment, Labels, Statistics
 from likely.table import Block
 
@@ -25,11 +25,10 @@ class Smoothed(Family):
     smoothing: Any = 1.0
 
     def __post_init__(self) -> None:
-        smoothing = np.asarray(self.smoothing, dtype=np.float64)
+        expected = "smoothing of 0 or more, one number or an array"
+        smoothing = read_numbers(self.smoothing, expected)
         if smoothing.ndim > 2 or not np.all(smoothing >= 0) or np.isinf(smoothing).any():
-            raise ValueError(
-                f"expected smoothing of 0 or more, one number or an array, got {on_one_line(self.smoothing)}"
-            )
+            raise ValueError(f"expected {expected}, got {on_one_line(self.smoothing)}")
 
     def pseudo_counts(self, classes: int, categories: int) -> Array:
         """Return λ as an array that can be added to the counts, classes × categories."""

@@ -46,7 +46,7 @@ class Counting:
     idf: bool = False
 
     def __post_init__(self) -> None:
-        if self.counts not in COUNTS:
+        if not isinstance(self.counts, str) or self.counts not in COUNTS:
             raise ValueError(f"expected counts to be one of {', '.join(map(repr, COUNTS))}, got {self.counts!r}")
         for name in ("normalize", "idf"):
             if not isinstance(getattr(self, name), bool):

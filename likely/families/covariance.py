@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from likely.families.base import read_number
 from likely.families.moments import Moments
 from likely.statistics import Array, Statistics
 
@@ -43,7 +44,7 @@ class Structure(ABC):
             if "diagonal" not in self.targets or self.target == "unit":
                 simple = "to the unit matrix" if self.target == "unit" else "of a diagonal covariance"
                 raise ValueError(f"expected a number as shrinkage {simple}, got {self.shrinkage!r}")
-        elif not 0 <= self.shrinkage <= 1:
+        elif not 0 <= read_number(self.shrinkage, "shrinkage between 0 and 1, 'oas' or 'ledoit-wolf'") <= 1:
             raise ValueError(f"expected shrinkage between 0 and 1, got {self.shrinkage!r}")
         if not 0 <= self.tied <= 1:
             raise ValueError(f"expected tied=True, False or a number between 0 and 1, got {self.tied!r}")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families.base import Density, Family, UnsolvableError, on_one_line
+from likely.families.base import Density, Family, UnsolvableError, on_one_line, read_number
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
@@ -155,7 +155,7 @@ class Gaussian(Family):
     domain: ClassVar[str] = "real"
 
     def __post_init__(self) -> None:
-        if self.covariance not in STRUCTURES:
+        if not isinstance(self.covariance, str) or self.covariance not in STRUCTURES:
             raise ValueError(f"expected covariance among {tuple(STRUCTURES)}, got {self.covariance!r}")
         if not isinstance(self.pseudo_rows, GaussianPrior | CovariancePrior):
             check_pseudo_rows(self.pseudo_rows)
@@ -165,7 +165,7 @@ class Gaussian(Family):
                 "use shrinkage='oas' or a number with imagined ones"
             )
         structure = STRUCTURES[self.covariance](
-            float(self.tied),
+            read_number(self.tied, "tied between 0 and 1"),
             self.shrinkage,
             self.target,
             self.unbiased,

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from likely import native
+from likely.families.base import read_number
 from likely.statistics import Array, Assignment, Statistics
 from likely.table import Block
 
@@ -50,7 +51,7 @@ def check_scale(block: Block, assignment: Assignment, squares: Array) -> None:
 
 def check_pseudo_rows(rows: float) -> None:
     """Raise unless the number of imagined rows is one."""
-    if not 0 <= rows < np.inf:
+    if not 0 <= read_number(rows, "pseudo_rows of 0 or more") < np.inf:
         raise ValueError(f"expected pseudo_rows of 0 or more, got {rows!r}")
 
 

@@ -111,9 +111,9 @@ class Analyzer:
     tokenizer: Any = None
 
     def __post_init__(self) -> None:
-        if self.unit not in _UNITS:
+        if not isinstance(self.unit, str) or self.unit not in _UNITS:
             raise ValueError(f"expected unit to be one of {', '.join(map(repr, _UNITS))}, got {self.unit!r}")
-        if self.accents not in (None, "ascii", "unicode"):
+        if self.accents is not None and (not isinstance(self.accents, str) or self.accents not in ("ascii", "unicode")):
             raise ValueError(f"expected accents to be None, 'ascii' or 'unicode', got {self.accents!r}")
         if self.errors not in ("strict", "ignore", "replace"):
             raise ValueError(f"expected errors to be 'strict', 'ignore' or 'replace', got {self.errors!r}")
