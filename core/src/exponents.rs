@@ -5,7 +5,7 @@
 //! z moves with the exponents (e, γ, κ) by u_c = (s^(−γ) F_c, −log s · Σ e F s^(−γ), log p_c), and with β_c by 1. With m the mean
 //! of u by the probabilities p_c, the curvature is Σ p_c (u_c − m)(u_c − m)ᵀ, but for how γ bends z.
 
-use crate::scatter::{Bucket, Part, padded};
+use crate::scatter::{Bucket, Part, add_products, padded};
 use crate::simd::{dispatch, fma};
 use crate::sparse::rises;
 use crate::special::exp_of_negative;
@@ -154,11 +154,13 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     let mut out = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
     let stride = padded(moved);
     let (mut products, mut bucket) = (Part::new(stride, false), Bucket::new(BUCKET * stride, true));
-    let (mut p, mut evidence, mut likely) = (vec![0.0; k], vec![0.0; k], Vec::with_capacity(k));
+    let (mut p, mut evidence, mut places) = (vec![0.0; k], vec![0.0; k], vec![0; k]);
     // The exponents that a row's scores move with, by how much on average, and by how much more in each likely class.
     let (mut there, mut mean): (Vec<usize>, Vec<f64>) = (Vec::with_capacity(moved), Vec::with_capacity(moved));
-    let mut moves = vec![0.0; moved * k.next_multiple_of(WIDE)];
-    // How biases and the other exponents bend the loss together (exponents × classes).
+    let (mut moves, mut rest) = (vec![0.0; k * stride], vec![0.0; stride]);
+    // Products of the moves of rows that have few.
+    let mut few = vec![0.0; stride * stride];
+    // How biases and the other exponents bend the loss together, class by class.
     let mut cross = vec![0.0; biases * moved];
     for row in own {
         let (columns, values) = rows.evidence.row(row);
@@ -195,49 +197,56 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
             out.gradient[moved..].iter_mut().zip(&p).for_each(|(sum, p)| *sum += weight * p);
             out.gradient[moved + right] -= weight;
         }
-        likely.clear();
-        likely.extend((0..k).filter(|&c| p[c] * (1.0 - p[c]) >= LEAST));
-        if likely.is_empty() {
-            continue;
+        let mut number = 0;
+        for (c, p) in p.iter().enumerate() {
+            places[number] = c;
+            number += usize::from(p * (1.0 - p) >= LEAST);
         }
-        let wide = likely.len().next_multiple_of(WIDE);
-        let lines = &mut moves[..there.len() * wide];
+        let likely = &places[..number];
+        let wide = padded(there.len());
+        let lines = &mut moves[..number * wide];
         lines.fill(0.0);
-        for (j, line) in lines.chunks_exact_mut(wide).enumerate() {
-            match j.checked_sub(columns.len()) {
-                None => {
-                    let own = &values[j * k..(j + 1) * k];
-                    line.iter_mut().zip(&likely).for_each(|(x, &c)| *x = factor * f64::from(own[c]) - mean[j]);
-                }
-                Some(0) => line.iter_mut().zip(&likely).for_each(|(x, &c)| *x = -length * evidence[c] - mean[j]),
-                Some(_) => line.iter_mut().zip(&likely).for_each(|(x, &c)| *x = log_shares[c] - mean[j]),
+        for (line, &c) in lines.chunks_exact_mut(wide).zip(likely) {
+            for ((x, own), mean) in line.iter_mut().zip(values.chunks_exact(k)).zip(&mean) {
+                *x = factor * f64::from(own[c]) - mean;
             }
+            line[columns.len()] = -length * evidence[c] - mean[columns.len()];
+            line[columns.len() + 1] = log_shares[c] - mean[columns.len() + 1];
         }
         if biases > 0 {
-            for (line, &b) in lines.chunks_exact(wide).zip(&there) {
-                let rest: f64 = line.iter().zip(&likely).map(|(x, &c)| p[c] * x).sum();
-                let own = &mut cross[b * biases..(b + 1) * biases];
-                line.iter().zip(&likely).for_each(|(x, &c)| own[c] += weight * p[c] * (x - rest));
+            let rest = &mut rest[..wide];
+            rest.fill(0.0);
+            for (line, &c) in lines.chunks_exact(wide).zip(likely) {
+                let p = p[c];
+                rest.iter_mut().zip(line).for_each(|(sum, x)| *sum += p * x);
             }
             // Of the biases, the mean is by the classes that are left, so that it stays a sum of squares.
             let kept: f64 = likely.iter().map(|&c| p[c]).sum();
-            for (i, &c) in likely.iter().enumerate() {
+            for (i, (line, &c)) in lines.chunks_exact(wide).zip(likely).enumerate() {
+                let weighed = weight * p[c];
+                let own = &mut cross[c * moved..(c + 1) * moved];
+                for ((x, r), &b) in line.iter().zip(rest.iter()).zip(&there) {
+                    own[b] += weighed * (x - r);
+                }
                 let own = &mut out.curvature[(moved + c) * size + moved..(moved + c + 1) * size];
-                let factor = weight * p[c] * (2.0 - kept);
+                let factor = weighed * (2.0 - kept);
                 likely[i..].iter().for_each(|&d| own[d] -= factor * p[d]);
-                own[c] += weight * p[c];
+                own[c] += weighed;
             }
         }
-        for line in lines.chunks_exact_mut(wide) {
-            line.iter_mut().zip(&likely).for_each(|(x, &c)| *x *= (weight * p[c]).sqrt());
+        for (line, &c) in lines.chunks_exact_mut(wide).zip(likely) {
+            let root = (weight * p[c]).sqrt();
+            line.iter_mut().for_each(|x| *x *= root);
         }
         if 2 * there.len() < moved {
-            add_products::<FUSED>(lines, wide, &there, stride, &mut products.product);
+            let few = &mut few[..wide * wide];
+            add_products::<FUSED>(lines, lines, wide, true, few);
+            spread(few, wide, &there, stride, &mut products.product);
         } else {
-            for i in 0..likely.len() {
+            for line in lines.chunks_exact(wide) {
                 let all = bucket.line(stride);
                 all.fill(0.0);
-                lines.chunks_exact(wide).zip(&there).for_each(|(line, &b)| all[b] = line[i]);
+                line.iter().zip(&there).for_each(|(x, &b)| all[b] = *x);
                 products.take(&mut bucket, 1.0, stride);
             }
         }
@@ -256,7 +265,7 @@ fn fill_curvature(curvature: &mut [f64], moved: usize, size: usize, product: &[f
             curvature[a * size + b] = if high < moved {
                 product[low * stride + high]
             } else if low < moved {
-                cross[low * (size - moved) + high - moved]
+                cross[(high - moved) * moved + low]
             } else {
                 curvature[low * size + high]
             };
@@ -264,15 +273,13 @@ fn fill_curvature(curvature: &mut [f64], moved: usize, size: usize, product: &[f
     }
 }
 
-/// Adds the products of all pairs of lines to `out`, on and above the diagonal, at the places of the lines.
-#[inline(always)]
-fn add_products<const FUSED: bool>(lines: &[f64], wide: usize, places: &[usize], stride: usize, out: &mut [f64]) {
-    for (i, (one, &place)) in lines.chunks_exact(wide).zip(places).enumerate() {
+/// Adds sums of products, on and above the diagonal, to where they belong, and empties them.
+fn spread(sums: &mut [f64], wide: usize, places: &[usize], stride: usize, out: &mut [f64]) {
+    for (i, (&place, sums)) in places.iter().zip(sums.chunks_exact(wide)).enumerate() {
         let out = &mut out[place * stride..(place + 1) * stride];
-        for (other, &place) in lines.chunks_exact(wide).zip(places).skip(i) {
-            out[place] += dot::<FUSED>(one, other);
-        }
+        places[i..].iter().zip(&sums[i..]).for_each(|(&other, sum)| out[other] += sum);
     }
+    sums.fill(0.0);
 }
 
 #[inline(always)]
@@ -284,7 +291,7 @@ fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
             sums[i] = fma::<FUSED>(a[i], b[i], sums[i]);
         }
     }
-    sums.iter().sum::<f64>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f64>()
+    halved(sums) + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f64>()
 }
 
 #[inline(always)]
@@ -296,5 +303,12 @@ fn dot_f32<const FUSED: bool>(a: &[f64], b: &[f32]) -> f64 {
             sums[i] = fma::<FUSED>(a[i], f64::from(b[i]), sums[i]);
         }
     }
-    sums.iter().sum::<f64>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * f64::from(*b)).sum::<f64>()
+    halved(sums) + rest_a.iter().zip(rest_b).map(|(a, b)| a * f64::from(*b)).sum::<f64>()
+}
+
+/// The sum of numbers, by halves: as vectors are added.
+#[inline(always)]
+fn halved(sums: [f64; WIDE]) -> f64 {
+    let four = [sums[0] + sums[4], sums[1] + sums[5], sums[2] + sums[6], sums[3] + sums[7]];
+    (four[0] + four[2]) + (four[1] + four[3])
 }

@@ -29,7 +29,7 @@ pub fn padded(width: usize) -> usize {
 
 /// Adds Σ_r a_r b_rᵀ to `out` (stride × stride). `upper`: only the blocks on and above the diagonal.
 #[inline(always)]
-fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: bool, out: &mut [f64]) {
+pub fn add_products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, upper: bool, out: &mut [f64]) {
     let lines = a.chunks_exact(stride).zip(b.chunks_exact(stride));
     for j in (0..stride).step_by(WIDE) {
         let end = if upper { j + WIDE } else { stride };

@@ -235,8 +235,8 @@ class KMeans(Centred):
             value = getattr(self, name)
             if name == "batch_size" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"expected a whole number from 1 on, got {name}={value!r}")
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 1 << 63:
+                raise ValueError(f"expected a whole number from 1 on, below 2⁶³, got {name}={value!r}")
         if not 0 <= read_number(self.tolerance, "tolerance as a number from 0 on") < np.inf:
             raise ValueError(f"expected a number from 0 on, got tolerance={self.tolerance!r}")
         if table.rows < k:

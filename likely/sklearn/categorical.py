@@ -24,6 +24,9 @@ from likely.sklearn.discrete import NOT_NEGATIVE, DiscreteFace, logarithms
 from likely.statistics import Array
 from likely.table import SparseRows, Table
 
+MOST_CATEGORIES = 1 << 24
+"""Every class has a count of each category of a column: more would take gigabytes."""
+
 
 class CategoricalNB(DiscreteFace):
     """scikit-learn's ``CategoricalNB``: every column holds one of some categories.
@@ -198,6 +201,8 @@ class CategoricalNB(DiscreteFace):
                 f"'min_categories' should have shape ({width},) when an array-like is provided. "
                 f"Got {least.shape} instead."
             )
+        if np.any(least > MOST_CATEGORIES):
+            raise ValueError(f"'min_categories' should be at most {MOST_CATEGORIES:,}. Got {least.max()} instead.")
         return least
 
     def _shown(self, table: Table, X: Any) -> Any:

@@ -30,6 +30,11 @@ class Checked:
         """Check the parameters. scikit-learn's own way inspects signatures, which takes longer than many a fit."""
         values = {name: getattr(self, name) for name in self._parameter_constraints}
         validate_parameter_constraints(self._parameter_constraints, values, type(self).__name__)
+        for name, value in values.items():
+            if isinstance(value, int | list | tuple) and _overflows(value):
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must be of numbers that floats can be."
+                )
 
 
 class Face(Checked, ClassifierMixin, BaseEstimator, GenerativeClassifier):  # type: ignore[misc]
@@ -112,6 +117,17 @@ class NaiveBayesFace(Face):
     def decision_function(self) -> Any:
         """Not there, as in scikit-learn: meta-estimators would use it in place of ``predict_proba``."""
         raise AttributeError(f"{type(self).__name__} has no decision_function: use predict_joint_log_proba")
+
+
+def _overflows(value: Any) -> bool:
+    """Say whether there are whole numbers that no float can be."""
+    try:
+        np.asarray(value, dtype=np.float64)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):  # words, or lists of other things
+        pass
+    return False
 
 
 def _check_labels(y: Any, classes: NDArray[Any]) -> None:
