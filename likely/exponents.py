@@ -107,7 +107,7 @@ class Exponents:
         # With very many classes none has a bias of its own: to find it takes a square of them, and rows of each.
         classes = len(self.bias)
         now = self if classes <= _MOST_BIASED else replace(self, bias=np.zeros(0))
-        flat, damping = now._flat(), 0.1
+        flat, damping, enough = now._flat(), 0.1, _GAIN * rows.weights.sum()
         place = len(self.groups) + len(self.further)
         loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):
@@ -119,6 +119,8 @@ class Exponents:
                 # What single words add is not turned around: texts that come again would be taken for others.
                 moved[len(self.groups) : place] = np.maximum(moved[len(self.groups) : place], 0.0)
                 then = now._at(moved)
+                if 0 <= _expected_gain(moved - flat, gradient, curvature) < enough:
+                    return then._with_biases(classes)  # the last step: what it gains need not be seen
                 slope = then._slope(rows)
                 if slope[0] <= loss or damping > 1e6:
                     break
@@ -127,9 +129,12 @@ class Exponents:
             if gain >= 0:
                 flat, now, damping = moved, then, damping / 10
                 loss, gradient, curvature = slope
-            if gain < _GAIN * rows.weights.sum():
+            if gain < enough:
                 break
-        return now if len(now.bias) else replace(now, bias=np.zeros(classes))
+        return now._with_biases(classes)
+
+    def _with_biases(self, classes: int) -> "Exponents":
+        return self if len(self.bias) else replace(self, bias=np.zeros(classes))
 
     def _flat(self) -> Array:
         return np.concatenate([self._columns, [self.power, self.prior], self.bias])
@@ -167,6 +172,11 @@ class Exponents:
         gradient[number + 2 :] += 2 * self.bias
         curvature[number + 2 :, number + 2 :] += 2 * np.eye(len(self.bias))
         return loss, gradient, curvature
+
+
+def _expected_gain(step: Array, gradient: Array, curvature: Array) -> float:
+    """Return how much the loss falls with a step, if it is as curved as where the step begins."""
+    return float(-(gradient @ step) - step @ curvature @ step / 2)
 
 
 def _one_for_all(rows: Scored, groups: int) -> float:

@@ -57,7 +57,9 @@ LEFT_OUT = {"n_starts", "n_init", "verbose", "progress", "checkpoint", "input", 
 
 
 def parameters(kind):
-    return [name for name in inspect.signature(kind).parameters if name not in LEFT_OUT]
+    """Return the names of parameters; of the classifier those that it has beside naive Bayes."""
+    known = {*LEFT_OUT, *(inspect.signature(NaiveBayes).parameters if kind is Classifier else ())}
+    return [name for name in inspect.signature(kind).parameters if name not in known]
 
 
 def refusals(kind, data, path=None):

@@ -20,6 +20,7 @@ from likely.hidden import Hidden
 from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
+from likely.sklearn.face import Checked
 from likely.sklearn.kmeans import KMeans
 from likely.statistics import Array, Assignment, JointStatistics, Shared
 from likely.table import Table
@@ -29,7 +30,7 @@ from likely.telling import tell
 _TILE = 1 << 18
 
 
-class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianMixture(Checked, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's ``GaussianMixture``: groups that nobody has labelled, each a Gaussian.
 
     Its steps are scikit-learn's, and so are the rows and shares that it draws to begin with; but "kmeans" begins with
