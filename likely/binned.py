@@ -12,7 +12,7 @@ from likely.statistics import Array, distinct
 from likely.stored import Arrays, rising_array, stored_value
 from likely.table import Table
 
-_BINS = 16
+BINS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class NumberBins:
         return len(self.edges) + 1 + self.missing
 
     @classmethod
-    def fitted(cls, column: CountedColumn, bins: int = _BINS) -> "NumberBins":
+    def fitted(cls, column: CountedColumn, bins: int = BINS) -> "NumberBins":
         """Cut a column into bins of equal weight, between its distinct values.
 
         A value of more weight than a bin should hold is a bin of its own, and so is each of a few values.
@@ -44,7 +44,7 @@ class NumberBins:
             # The nearer side of the value that a quantile falls on.
             nearer = after - (2 * wanted < last[after - 1] * 2 - counts[after - 1])
             heavy = np.flatnonzero(counts > last[-1] / bins)
-            ends = distinct(np.concatenate([nearer, heavy, heavy + 1]))
+            ends = distinct(np.concatenate([nearer, heavy, heavy + 1, np.searchsorted(values, column.splits)]))
             ends = ends[(ends > 0) & (ends < len(values))]
         low, high = values[ends - 1], values[ends]
         edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))
@@ -96,7 +96,7 @@ class Bins:
     columns: tuple[ColumnBins, ...]
 
     @classmethod
-    def fitted(cls, columns: Sequence[CountedColumn], bins: int = _BINS) -> "Bins":
+    def fitted(cls, columns: Sequence[CountedColumn], bins: int = BINS) -> "Bins":
         """Find bins and levels by the values of some rows."""
         return cls(
             tuple(

@@ -1,6 +1,7 @@
 """Single columns of a table: their distinct values, and the levels of categories, known by their names."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,13 @@ class CategoryLevels(NamedTuple):
         return {"levels": list(self.names), "missing": self.missing}
 
 
+class Room(NamedTuple):
+    """A value from which on, or below which if it is low, a class is so many deviations further away than ranks say."""
+
+    value: float
+    deviations: float
+
+
 class CountedColumn(NamedTuple):
     """The distinct values of a column, sorted, and the weight of the rows that have each: all that encodings look at.
 
@@ -44,6 +52,10 @@ class CountedColumn(NamedTuple):
     counts: Array
     missing: float
     """the weight of the rows whose cell is missing"""
+    splits: Array = np.zeros(0)
+    """the values from which on classes are others than just below"""
+    rooms: tuple[Room, ...] = ()
+    """near the ends, where ranks leave too little room between classes"""
 
     @property
     def total(self) -> float:
@@ -167,3 +179,19 @@ def level_codes(table: Table, j: int, levels: CategoryLevels) -> NDArray[np.intp
     codes = np.full(len(cells), len(names), dtype=np.intp)
     np.copyto(codes, cells, where=~missing, casting="unsafe")
     return np.asarray(found[codes], dtype=np.intp)
+
+
+def gaussian_quantiles(shares: Array) -> Array:
+    """Return Φ⁻¹.
+
+    >>> gaussian_quantiles(np.array([0.025, 0.5])).round(2)
+    array([-1.96,  0.  ])
+    """
+    return np.frombuffer(_quantiles(shares.tobytes()))
+
+
+@lru_cache(maxsize=8)  # columns without ties all have the same ranks
+def _quantiles(shares: bytes) -> bytes:
+    from statistics import NormalDist
+
+    return np.array([*map(NormalDist().inv_cdf, np.frombuffer(shares).tolist())], dtype=np.float64).tobytes()

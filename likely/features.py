@@ -5,14 +5,23 @@ The map looks at no label, so it may be fitted once, before rows are dealt out t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.columns import CategoryLevels, CountedColumn, check_width, column_values, level_codes, seen_levels
+from likely.columns import (
+    CategoryLevels,
+    CountedColumn,
+    Room,
+    check_width,
+    column_values,
+    gaussian_quantiles,
+    level_codes,
+    seen_levels,
+)
 from likely.statistics import Array, distinct
 from likely.stored import Arrays, rising_array, stored_array, stored_share
 from likely.table import Table
@@ -50,7 +59,7 @@ class NumberFeature:
     def fitted(cls, column: CountedColumn) -> "NumberFeature":
         """Fit the curve on a column."""
         finite = np.isfinite(column.values)
-        knots, heights = _rank_curve(column.values[finite], column.counts[finite])
+        knots, heights = _rank_curve(column.values[finite], column.counts[finite], column.rooms)
         return cls(knots, heights, column.missing / column.total if column.counts.any() else 0.0)
 
     def fill(self, cells: Array, out: Array) -> None:
@@ -220,37 +229,32 @@ def _standardised(share: float) -> tuple[float, float]:
     return -share / deviation, (1 - share) / deviation
 
 
-def _rank_curve(values: Array, counts: Array) -> tuple[Array, Array]:
-    """Return knots and heights: the Gaussian quantile of the middle rank of every value, standardised."""
+def _rank_curve(values: Array, counts: Array, rooms: Sequence[Room]) -> tuple[Array, Array]:
+    """Return knots and heights: the Gaussian quantile of the middle rank of every value, standardised.
+
+    Where classes change near an end of the column, ranks leave no room between them: there it is made.
+    """
     if len(values) < 2:
         return np.empty(0), np.empty(0)
     last = np.cumsum(counts)
     ranks = np.clip((last - 0.5 * counts) / last[-1], _TAIL, 1 - _TAIL)
+    first = np.searchsorted(values, [room.value for room in rooms])
+    more = np.zeros(len(values))
+    for place, room in zip(first.tolist(), rooms, strict=True):
+        if 2 * last[place - 1] < last[-1]:
+            more[:place] -= room.deviations
+        else:
+            more[place:] += room.deviations
     if len(values) > _KNOTS:
         wanted = np.linspace(0, last[-1], _KNOTS)
-        kept = distinct(np.minimum(np.searchsorted(last, wanted, side="right"), len(values) - 1))
+        kept = np.minimum(np.searchsorted(last, wanted, side="right"), len(values) - 1)
+        kept = distinct(np.concatenate([kept, first, first - 1]))
         counts = np.diff(last[kept], prepend=0)
-        values, ranks = values[kept], ranks[kept]
-    heights = gaussian_quantiles(ranks)
+        values, ranks, more = values[kept], ranks[kept], more[kept]
+    heights = gaussian_quantiles(ranks) + more
     mean = np.average(heights, weights=counts)
     deviation = np.sqrt(np.average((heights - mean) ** 2, weights=counts))
     return values, (heights - mean) / deviation
-
-
-def gaussian_quantiles(shares: Array) -> Array:
-    """Return Φ⁻¹.
-
-    >>> gaussian_quantiles(np.array([0.025, 0.5])).round(2)
-    array([-1.96,  0.  ])
-    """
-    return np.frombuffer(_quantiles(shares.tobytes()))
-
-
-@lru_cache(maxsize=8)  # columns without ties all have the same ranks
-def _quantiles(shares: bytes) -> bytes:
-    from statistics import NormalDist
-
-    return np.array([*map(NormalDist().inv_cdf, np.frombuffer(shares).tolist())], dtype=np.float64).tobytes()
 
 
 def _category_feature(column: CountedColumn) -> CategoryFeature:

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.binned import Bins
-from likely.calibration import Calibration
+from likely.binned import BINS, Bins
+from likely.calibration import Calibration, log_loss
 from likely.columns import CountedColumn, counted_columns
 from likely.distinct import DistinctRows, drawn_rows, in_parts
 from likely.families import Density, Family
@@ -21,6 +21,7 @@ from likely.learn import collect
 from likely.members import (
     COMPARED,
     Chooser,
+    Chosen,
     Folds,
     Member,
     MemberEncoding,
@@ -30,10 +31,14 @@ from likely.members import (
     log_posteriors,
 )
 from likely.missing_pairs import MissingPairs, missing_cells, with_hidden
+from likely.splitting import with_splits
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_shares, class_weights
 from likely.stored import Arrays, stored_value
 from likely.table import Block, Table
 from likely.worded import TextColumn
+
+# Encodings of a member, of which one is chosen, and how to choose a family for each.
+Alternatives = list[tuple[MemberEncoding, Chooser]]
 
 _FOLDS = 5
 # With few rows more folds are affordable, and what is fitted without one is more like what is fitted on all.
@@ -137,8 +142,11 @@ class Selection:
         The labels of the calibrated classes are for the caller to keep.
         """
         members = [member.described(f"{name}.{i}", arrays) for i, member in enumerate(self.members)]
-        self.missing.described(f"{name}.pairs", arrays)
-        return {"members": members, "calibration": self.calibration.described(f"{name}.calibration", arrays)}
+        return {
+            "members": members,
+            "calibration": self.calibration.described(f"{name}.calibration", arrays),
+            "missing": self.missing.described(f"{name}.missing", arrays),
+        }
 
     @classmethod
     def from_description(
@@ -166,7 +174,7 @@ class Selection:
         sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
         if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
             raise ValueError("expected a weight and statistics of each member and a bias of each class, got others")
-        missing = MissingPairs.from_description(f"{name}.pairs", arrays, width)
+        missing = MissingPairs.from_description(described.get("missing"), f"{name}.missing", arrays, width)
         return cls(members, statistics, calibration, calibrated, missing)
 
     @cached_property
@@ -222,13 +230,13 @@ def select(
     apart = assignment if guessed is None else _apart(assignment, guessed)
     drawn = drawn_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
     rows = DistinctRows.of(*drawn, seed)
-    candidates = [*_candidates(rows, k, groups), *more]
-    widest = max(encoding.width for encoding, _ in candidates)
+    candidates = [*_candidates(rows, k, groups), *([each] for each in more)]
+    widest = max(encoding.width for alternatives in candidates for encoding, _ in alternatives)
     some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
     sample, known = in_parts(some.table, some.assignment, number)
     all_of_them = table.rows <= SAMPLE and some is rows
-    pairs = MissingPairs.seen(some.table)
+    pairs = MissingPairs.seen(some.table, some.assignment.weights)
     del drawn, rows, some  # a copy of the table, which would stay while its features are made
     is_guessed = None if guessed is None else known.codes >= k
     known = Assignment(assignment.classes, known.codes % np.int32(k), known.weights)
@@ -240,14 +248,13 @@ def select(
         hidden = with_hidden(sample.taken(numbers), patterns, seed)
         gone = missing_cells(hidden)
         members, blocks, scores, scores_of_hidden = [], [], [], []
-        for encoding, choose in candidates:
-            chosen = choose(encoding.encoded(sample), folds)
-            member = Member(encoding, chosen.family)
+        judged = known.taken(scored)
+        for alternatives in candidates:
+            member, chosen = _best(alternatives, sample, folds, judged)
             members.append(member)
             blocks.append(chosen.statistics)
             scores.append(chosen.log_posteriors[scored])
             scores_of_hidden.append(chosen.score(member.encoded(hidden, gone), numbers))
-        judged = known.taken(scored)
         calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
         statistics = JointStatistics(class_weights(known), tuple(blocks))
         shares = class_shares(statistics.weights.sums["weight"])
@@ -259,6 +266,20 @@ def select(
     if not all_of_them:
         selection = replace(selection, statistics=selection.collect(table, assignment))
     return selection
+
+
+def _best(alternatives: Alternatives, sample: Table, folds: Folds, judged: Assignment) -> tuple[Member, Chosen]:
+    """Return the member of least log-loss out of fold, and what was chosen for it."""
+    best: tuple[float, Member, Chosen] | None = None
+    for encoding, choose in alternatives:
+        chosen = choose(encoding.encoded(sample), folds)
+        loss = 0.0
+        if len(alternatives) > 1:
+            loss = log_loss(chosen.log_posteriors[folds.scored], judged.codes, judged.weights)
+        if best is None or loss < best[0]:
+            best = loss, Member(encoding, chosen.family), chosen
+    assert best is not None
+    return best[1:]
 
 
 def _hidden_rows(rows: int, classes: int, width: int) -> tuple[int, int]:
@@ -302,24 +323,39 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[tuple[MemberEncoding, Chooser]]:
-    """Return the encodings, and how to choose a family for each."""
+def _labelled(table: Table, assignment: Assignment, classes: int) -> tuple[Table, Assignment]:
+    """Return the rows whose classes are known, not guessed."""
+    known = assignment.codes < classes
+    if not known.all():
+        table, assignment = table.taken(known), assignment.taken(known)
+    return table, assignment._replace(classes=assignment.classes[:classes])
+
+
+def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[Alternatives]:
+    """Return the encodings of every member, of which one is to be chosen, and how to choose a family for each."""
     width = len(rows.columns)
 
     def grouped(inner: Features | Bins) -> Features | Bins | Grouped:
         return Grouped(groups, width, inner) if groups else inner
 
     def columns(*, keep: bool) -> Sequence[CountedColumn]:
-        if not groups:
-            return rows.columns
-        return counted_columns(with_combinations(rows.table, groups, keep=keep), rows.assignment.weights)
+        table, counted = rows.table, rows.columns
+        if groups:
+            table = with_combinations(table, groups, keep=keep)
+            counted = counted_columns(table, rows.assignment.weights)
+        return with_splits(counted, *_labelled(table, rows.assignment, classes), BINS)
 
-    candidates: list[tuple[MemberEncoding, Chooser]] = [(grouped(Bins.fitted(columns(keep=False))), choose_levels)]
+    found = columns(keep=True)
+    levels = Bins.fitted(columns(keep=False) if groups else found)
+    candidates: list[Alternatives] = [[(grouped(levels), choose_levels)]]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    features = Features.fitted(columns(keep=True), min(widest, _MOST_LEVELS))
-    if 0 < features.width <= widest:
-        candidates.insert(0, (grouped(features), choose_discriminant))
-    return candidates + [(TextColumn(j, width), choose_words) for j in sorted(rows.table.strings)]
+    by_ranks = [column._replace(rooms=()) for column in found]
+    features = [Features.fitted(each, min(widest, _MOST_LEVELS)) for each in (by_ranks, found)]
+    if 0 < features[0].width <= widest:
+        # Room near the ends is found by the labels, and not always worth it.
+        some = features if any(column.rooms for column in found) else features[:1]
+        candidates.insert(0, [(grouped(each), choose_discriminant) for each in some])
+    return candidates + [[(TextColumn(j, width), choose_words)] for j in sorted(rows.table.strings)]
 
 
 def same_members(one: Selection, two: Selection) -> bool:

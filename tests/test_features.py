@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from likely.binned import Bins
-from likely.columns import counted_columns
-from likely.features import Features, gaussian_quantiles
+from likely.columns import counted_columns, gaussian_quantiles
+from likely.features import Features
 from likely.table import Table
 
 NAN = np.nan
