@@ -29,6 +29,9 @@ def collect_scatter(
 def collect_shared_moments(
     x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None, origin: _Floats
 ) -> list[_Floats]: ...
+def collect_shared_categories(
+    x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None
+) -> list[tuple[_Floats, _Floats]]: ...
 def collect_shared_scatter(
     x: _Matrix, columns: _Columns, shares: _Floats, weights: _Floats | None, origin: _Floats, tied: bool
 ) -> list[_Floats]: ...

@@ -301,9 +301,9 @@ class Plain:
 
 
 def choose_mixture(
-    encoded: Table, folds: Folds, *, parts: tuple[Part, ...], components: int | str, seed: Any
+    encoded: Table, folds: Folds, *, parts: tuple[Part, ...], components: list[int], seed: Any
 ) -> Chosen:
-    """Find the components of every class, and score each fold by those of the others."""
+    """Find so many components of every class, and score each fold by those of the others."""
     models: dict[int, tuple[Density | None, Array]] = {}
     for fold in np.unique(folds.places[folds.scored]).tolist():
         others = folds.places != fold
@@ -311,7 +311,7 @@ def choose_mixture(
         shares = np.log(class_shares(class_weights(known).sums["weight"]))
         density = None  # there is nothing to know its rows by
         if others.any():
-            part, statistics = mix(encoded.taken(others), known, parts, components, seed)
+            part, statistics = mix(encoded.taken(others), known, parts, components, seed, starts=1)
             density = part.family.solve(statistics)
         models[fold] = density, shares
 

@@ -110,9 +110,14 @@ def _width(statistics: Statistics) -> int:
 
 
 def mix(
-    table: Table, assignment: Assignment, parts: tuple[Part, ...], components: int | str, seed: Any = 0
+    table: Table,
+    assignment: Assignment,
+    parts: tuple[Part, ...],
+    components: int | str | list[int],
+    seed: Any = 0,
+    starts: int = 2,
 ) -> tuple[Part, MixedStatistics]:
-    """Find the components of every class: so many, or with "auto" as many as the BIC favours.
+    """Find the components of every class: so many, of each class so many, or with "auto" as many as the BIC favours.
 
     >>> X = np.array([[-5.0, -5.2, -4.9, -5.1, -5.2, 5.0, 5.1, 4.8, 5.2, 4.9, 0.0, 0.2, -0.1, 0.1]]).T
     >>> rows = Assignment(np.array(["inner", "outer"]), np.repeat([1, 0], [10, 4]).astype(np.int32))
@@ -129,7 +134,8 @@ def mix(
         if not len(rows):
             continue
         own = Hidden(table.taken(rows), None, None if weights is None else weights[rows])
-        best = _mixture(own, parts, components, generator).statistics
+        number = components[c] if isinstance(components, list) else components
+        best = _mixture(own, parts, number, generator, starts).statistics
         for m in range(len(best.classes)):
             one = best.of_classes(slice(m, m + 1), classes[c : c + 1])
             if m == len(found):
@@ -142,14 +148,14 @@ def mix(
     return Part(family, family.columns), MixedStatistics.of(tuple(each.with_classes(classes) for each in found))
 
 
-def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, generator: Any) -> Climb:
+def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, generator: Any, starts: int) -> Climb:
     """Return the mixture of one class."""
     most = max(rows.table.rows // _ROWS_EACH, 1)
     if not isinstance(components, str):
-        return _climbed(rows, parts, min(components, most), generator)
+        return _climbed(rows, parts, min(components, most), generator, starts)
     best, least = None, np.inf
     for k in range(1, min(_MOST, most) + 1):
-        found = _climbed(rows, parts, k, generator)
+        found = _climbed(rows, parts, k, generator, starts)
         price = found.joint.free_parameters() * np.log(max(rows.weight, 1.0))
         bic = -2 * found.log_likelihood + price
         if best is not None and not bic < least:
@@ -159,8 +165,8 @@ def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, gener
     return best
 
 
-def _climbed(rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any) -> Climb:
-    search = Search.of(2 if k > 1 else 1, generator)
+def _climbed(rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any, starts: int) -> Climb:
+    search = Search.of(starts if k > 1 else 1, generator)
     aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
     best = climbed(rows, aim, search, watch=lambda _: None).best
     assert best is not None

@@ -71,9 +71,8 @@ class First(NamedTuple):
     groups: Assignment
 
     @classmethod
-    def of(cls, rows: Hidden, parts: tuple[Part, ...], k: int, seeds: tuple[int, ...]) -> Self:
-        """Return the groups of rows as a search with these seeds begins with them."""
-        sample = Sample.of(rows, seeds[0])
+    def of(cls, sample: Sample, parts: tuple[Part, ...], k: int, seeds: tuple[int, ...]) -> Self:
+        """Return the groups of a sample as a search with these seeds begins with them."""
         codes = first_codes(sample, parts, k, STARTS[0], np.random.default_rng(seeds[1]))
         return cls(sample, Assignment(np.arange(k), codes, sample.weights))
 

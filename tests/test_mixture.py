@@ -491,11 +491,48 @@ def test_select_finds_the_structure():
     X = rng.normal(size=(600, 2)) + np.repeat([[0, 0], [8, 0], [0, 8]], 200, axis=0)
     found = Mixture.select(X, range(1, 6))
     assert (found.best.n_components, found.best.covariance, found.best.tied) == (3, "spherical", True)
-    assert len(found.table) == 5 * 6
+    assert {(one.covariance, one.tied) for one in found.table} == set(STRUCTURES)
+    assert {(one.covariance, one.tied) for one in found.table if one.n_components == 3} == set(STRUCTURES)
     assert [one.bic for one in found.table] == sorted(one.bic for one in found.table)
     assert found.table[0].icl >= found.table[0].bic
     with pytest.raises(ValueError, match="expected by='bic'"):
         Mixture.select(X, [1], by="dic")
+
+
+@pytest.mark.parametrize("kind", ["numbers", "categories", "yes and no"])
+def test_pure_noise_has_one_group(kind):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        if kind == "numbers":
+            X = rng.normal(size=(200, 4))
+        elif kind == "categories":
+            X = pd.DataFrame(rng.choice(["a", "b", "c"], (200, 4)), columns=list("wxyz"))
+        else:
+            X = pd.DataFrame(rng.random((200, 4)) < 0.4, columns=list("wxyz"))
+        found = Mixture.select(X, range(1, 5))
+        assert found.best.n_components == 1
+        assert max(one.n_components for one in found.table) == 3  # two that were worse were enough
+
+
+def test_structures_are_the_same_without_columns_of_numbers():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=300)
+    right = np.where(rng.random((300, 5)) < 0.9, codes[:, None], 1 - codes[:, None])
+    found = Mixture.select(pd.DataFrame(np.array(["no", "yes"])[right], columns=list("abcde")), range(1, 4))
+    assert found.best.n_components == 2
+    assert len({(one.n_components, round(one.bic, 9)) for one in found.table}) == 3
+    assert len(found.table) == 3 * 6
+
+
+def test_select_chooses_by_the_greatest_likelihood_and_returns_a_mixture_with_its_prior():
+    """2 components of full covariances: as R's mclust chooses for iris."""
+    X = IRIS[0]
+    found = Mixture.select(X, range(1, 6))
+    assert (found.best.n_components, found.best.covariance, found.best.tied) == (2, "full", False)
+    assert found.table[0].bic == pytest.approx(574.0, abs=0.3)
+    alone = Mixture(2).fit(X)
+    assert np.array_equal(found.best.predict_proba(X), alone.predict_proba(X))
+    assert found.best.log_likelihood_ < found.table[0].log_likelihood
 
 
 def test_a_file_gives_the_model_back(tmp_path):

@@ -1,6 +1,6 @@
 //! Columns of categories, written as numbers: counted by class, and scored by looking up.
 
-use crate::belonging::Assignment;
+use crate::belonging::Belonging;
 use crate::source::{BadCell, Source};
 use crate::threads;
 use rustc_hash::FxHashMap;
@@ -66,18 +66,19 @@ impl Counter {
 }
 
 /// Counts the values of every column in some rows.
-fn count_block(source: &Source, rows: Range<usize>, assignment: &Assignment) -> Result<Vec<Counter>, BadCell> {
-    let (width, k) = (source.width(), assignment.classes);
+fn count_block<B: Belonging>(source: &Source, rows: Range<usize>, belonging: &B) -> Result<Vec<Counter>, BadCell> {
+    let (width, k) = (source.width(), belonging.classes());
+    let every = 0..k;
     let mut counters: Vec<Counter> = (0..width).map(|_| Counter::default()).collect();
     let mut tile = vec![0.0; width * TILE];
     let mut counted = Vec::with_capacity(TILE);
     for first in rows.clone().step_by(TILE) {
         let rows = first..(first + TILE).min(rows.end);
         counted.clear();
-        counted.extend(rows.clone().filter_map(|row| assignment.of(row).map(|(class, weight)| (row, class, weight))));
+        counted.extend(rows.clone().filter(|&row| belonging.counts(row, &every)));
         source.load_unchecked(rows, TILE, &mut tile);
         for (j, (counter, tile)) in counters.iter_mut().zip(tile.chunks_exact(TILE)).enumerate() {
-            for &(row, class, weight) in &counted {
+            for &row in &counted {
                 let x = tile[row - first];
                 // Small numbers are of every domain of categories: only others are looked at.
                 let weights = match small(x) {
@@ -86,7 +87,7 @@ fn count_block(source: &Source, rows: Range<usize>, assignment: &Assignment) -> 
                     None if source.domain.holds(x) => counter.of_other(x, k),
                     None => return Err(BadCell { row, column: source.column(j), value: x }),
                 };
-                weights[class] += weight;
+                belonging.each(row, &every, |class, weight| weights[class] += weight);
             }
         }
     }
@@ -114,10 +115,10 @@ fn merge<'a>(blocks: impl Iterator<Item = &'a Counter>, k: usize) -> Column {
 }
 
 /// Counts every column's values by class; missing cells count nowhere.
-pub fn count(source: &Source, assignment: &Assignment) -> Result<Vec<Column>, BadCell> {
-    let (rows, width, k) = (source.rows(), source.width(), assignment.classes);
+pub fn count<B: Belonging>(source: &Source, belonging: &B) -> Result<Vec<Column>, BadCell> {
+    let (rows, width, k) = (source.rows(), source.width(), belonging.classes());
     let blocks = threads::map(rows.div_ceil(BLOCK), rows * width * 4, |block| {
-        count_block(source, block * BLOCK..((block + 1) * BLOCK).min(rows), assignment)
+        count_block(source, block * BLOCK..((block + 1) * BLOCK).min(rows), belonging)
     });
     let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok((0..width).map(|j| merge(blocks.iter().map(|block| &block[j]), k)).collect())
@@ -177,6 +178,7 @@ pub fn score(source: &Source, table: &Table, out: &mut [f64]) -> Result<(), BadC
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::belonging::{Assignment, Shared};
     use crate::source::tests::source;
     use ndarray::array;
 
@@ -189,6 +191,11 @@ mod tests {
         assert_eq!(columns[0].counts, [1.0, 2.0, 0.0, 1.0]);
         assert_eq!(columns[1].values, [-3.0, 500.5, 1e300]);
         assert_eq!(columns[1].counts, [0.0, 1.0, 1.0, 2.0, 1.0, 0.0]);
+        let shares = [0.5, 0.5, 1.0, 0.0, 0.25, 0.75, 0.0, 1.0];
+        let shared = Shared { classes: 2, shares: &shares, weights: Some(&[2.0, 1.0, 4.0, 0.0]) };
+        let columns = count(&source(&x), &shared).unwrap();
+        assert_eq!(columns[0].counts, [2.0, 4.0, 1.0, 0.0]);
+        assert_eq!(columns[1].values, [-3.0, 500.5]);
         let table = Table {
             values: &[0.0, 2.0, -3.0, 500.5],
             starts: &[0, 2, 4],

@@ -3,7 +3,8 @@
 use crate::belonging::Shared;
 use crate::source::Source;
 use crate::{
-    Array, Arrays, bad_cell, check_sizes, expected, make_source, posterior, scores, shaped, shared_scatter, soft, tied,
+    Array, Arrays, Counted, bad_cell, categories, check_sizes, counted_columns, expected, make_source, posterior,
+    scores, shaped, shared_scatter, soft, tied,
 };
 use numpy::{
     PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods,
@@ -28,6 +29,25 @@ fn collect_shared_moments<'py>(
     let origin = origin.as_slice()?.to_vec();
     let m = py.detach(|| soft::collect(&source, &belonging, origin)).map_err(bad_cell)?;
     [m.weight, m.sum, m.second].into_iter().map(|values| shaped(py, values, &[k, d])).collect()
+}
+
+/// The values of every column, and their weights (values × classes), of rows of which a share belongs to each class.
+#[pyfunction]
+fn collect_shared_categories<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    domain: &str,
+    shares: PyReadonlyArray2<'py, f64>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Counted<'py>> {
+    let source = make_source(&x, columns, domain)?;
+    let classes = shares.shape()[1];
+    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    check_sizes(&[(shares.shape()[0], source.rows()), (weights.map_or(source.rows(), <[f64]>::len), source.rows())])?;
+    let belonging = Shared { classes, shares: shares.as_slice()?, weights };
+    let counted = py.detach(|| categories::count(&source, &belonging)).map_err(bad_cell)?;
+    counted_columns(py, counted, classes)
 }
 
 /// Weight, sum and products of pairs of columns, about origins that are given, of rows of which a share belongs to each
@@ -125,6 +145,7 @@ fn expect_classes<'py>(
 
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_shared_moments, m)?)?;
+    m.add_function(wrap_pyfunction!(collect_shared_categories, m)?)?;
     m.add_function(wrap_pyfunction!(collect_shared_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(collect_shared_expected, m)?)?;
     m.add_function(wrap_pyfunction!(expect_classes, m)?)

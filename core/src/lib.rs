@@ -270,11 +270,17 @@ fn collect_categories<'py>(
     classes: usize,
     codes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Vec<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArrayDyn<f64>>)>> {
+) -> PyResult<Counted<'py>> {
     let source = make_source(&x, columns, domain)?;
     let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
-    let counted = py.detach(|| categories::count(&source, &assignment)).map_err(bad_cell)?;
-    counted
+    counted_columns(py, py.detach(|| categories::count(&source, &assignment)).map_err(bad_cell)?, classes)
+}
+
+/// The values of each column, and their weights, values × classes.
+type Counted<'py> = Vec<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArrayDyn<f64>>)>;
+
+fn counted_columns(py: Python<'_>, columns: Vec<categories::Column>, classes: usize) -> PyResult<Counted<'_>> {
+    columns
         .into_iter()
         .map(|column| {
             let shape = [column.values.len(), classes];

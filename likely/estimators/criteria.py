@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.estimators.tables import TableQuestions
+from likely.hidden import Climb, Hidden
 
 # Spherical, diagonal and full covariances, one for all components or one each.
 STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))
@@ -29,6 +30,17 @@ class Selected(NamedTuple):
 
     table: list[Candidate]
     best: Any
+
+
+def candidate(k: int, covariance: str, tied: bool, found: Climb, rows: Hidden) -> Candidate:
+    """Return how good a mixture is that was found for rows."""
+    log_likelihood, free = found.log_likelihood, found.joint.free_parameters()
+    bic = -2 * log_likelihood + free * float(np.log(rows.weight))
+    sure = found.joint.posterior(rows.table, log=True).max(axis=1)
+    weights = np.ones(len(sure)) if rows.weights is None else rows.weights
+    return Candidate(
+        k, covariance, tied, log_likelihood, free, bic, -2 * log_likelihood + 2 * free, bic - 2 * float(weights @ sure)
+    )
 
 
 class Criteria(TableQuestions):
@@ -69,6 +81,11 @@ class Criteria(TableQuestions):
     ) -> Selected:
         """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
 
+        Candidates are fitted next to the greatest likelihood, which the criteria ask for (``pseudo_rows=0.1``), and
+        until a step gains little; of many rows that do not lie in memory, on those that are drawn. Two numbers of
+        components in a row that are worse than one before end the search within a structure. The best is then fitted
+        as all mixtures are, to all rows.
+
         Parameters
         ----------
         X
@@ -80,7 +97,7 @@ class Criteria(TableQuestions):
         by
             "bic", "aic" or "icl"
         parameters
-            all other parameters of the mixtures
+            all other parameters of the mixtures; ``pseudo_rows``, if given, is also that of the candidates
 
         Examples
         --------
@@ -95,16 +112,17 @@ class Criteria(TableQuestions):
         """
         if by not in ("bic", "aic", "icl"):
             raise ValueError(f"expected by='bic', 'aic' or 'icl', got {by!r}")
-        tried: list[tuple[Candidate, Any]] = []
-        for covariance, tied in structures:
-            for k in components:
-                model: Any = cls(k, covariance=covariance, tied=tied, **parameters).fit(X)  # type: ignore[call-arg, attr-defined]
-                told, number = model.log_likelihood_, model.joint_.free_parameters()
-                sure = model.predict_log_proba(X).max(axis=1)
-                bic = model._bic(told, len(sure))
-                how_good = bic, model._aic(told), bic - 2 * float(sure.sum())
-                tried.append((Candidate(k, covariance, tied, told, number, *how_good), model))
-        if not tried:
+        structures, numbers = list(structures), list(components)
+        if not structures or not numbers:
             raise ValueError("expected numbers of components and structures to choose from, got none")
-        tried.sort(key=lambda one: float(getattr(one[0], by)))
-        return Selected([candidate for candidate, _ in tried], tried[0][1])
+        tried = cls._tried(X, numbers, structures, by, parameters)
+        tried.sort(key=lambda one: float(getattr(one, by)))
+        best = tried[0]
+        made: Any = cls(best.n_components, covariance=best.covariance, tied=best.tied, **parameters)  # type: ignore[call-arg]
+        return Selected(tried, made.fit(X))
+
+    @classmethod
+    def _tried(
+        cls, X: Any, numbers: list[int], structures: list[tuple[str, bool]], by: str, parameters: dict[str, Any]
+    ) -> list[Candidate]:
+        raise NotImplementedError

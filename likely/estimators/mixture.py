@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.estimators.by_column import ByColumn
-from likely.estimators.criteria import Criteria
+from likely.estimators.criteria import Candidate, Criteria, candidate
 from likely.estimators.drawing import sampled
 from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import is_matrix, together
 from likely.estimators.laws import Laws
 from likely.estimators.questions import random_generator
-from likely.estimators.watching import Watching
+from likely.estimators.watching import ProgressLine, Watching
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
-from likely.first_groups import STARTS
+from likely.first_groups import STARTS, Sample
 from likely.hidden import Climb, Hidden, without_empty
 from likely.joint import Part
 from likely.labels import read_weights
@@ -27,6 +27,11 @@ from likely.select import SAMPLE
 from likely.statistics import Array, Assignment
 from likely.table import Block, Table
 from likely.telling import tell
+
+# Imagined rows and tolerance of mixtures that are compared: next to the greatest likelihood, but no point is a group.
+_CANDIDATES_ROWS, _CANDIDATES_TOLERANCE = 0.1, 1e-5
+# So many numbers of components in a row that are worse than one before end the search.
+_PATIENCE = 2
 
 
 class Mixture(ByColumn, Criteria):
@@ -165,8 +170,9 @@ class Mixture(ByColumn, Criteria):
         k, start = self._checked(rows)
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
         search = Search.of(self.n_starts if isinstance(start, str) else 1, random_generator(self.random_state))
-        parts, first = self._with_prior(self._parts(table, every), rows, k, start, search.seeds)
-        aim = Aim(parts, k, start, float(self.tolerance), self.max_iterations, first)
+        parts = self._parts(table, every)
+        first = self._first(rows, parts, search.seeds)
+        aim = self._aim(rows, parts, first)
         look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
         with Watching(rows, aim.parts, search, **look) as watch:
             search = climbed(rows, aim, watch.search, watch)
@@ -225,6 +231,52 @@ class Mixture(ByColumn, Criteria):
         """Find the components of rows X, and return the likeliest of each row."""
         return self.fit(X, y, sample_weight).predict(X)
 
+    @classmethod
+    def _tried(
+        cls, X: Any, numbers: list[int], structures: list[tuple[str, bool]], by: str, parameters: dict[str, Any]
+    ) -> list[Candidate]:
+        """Return how good mixtures are, on rows that are read once, from first groups that structures share."""
+        settings = {"pseudo_rows": _CANDIDATES_ROWS, **parameters}
+        reader = cls(1, **settings)
+        rows = reader._read_all(X, None)[1]
+        rows = Hidden(rows.table, None, rows.weights)
+        every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(rows.table.rows, dtype=np.int32), rows.weights)
+        generator = random_generator(reader.random_state)
+        begun = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
+        sample = Sample.of(rows, begun.seeds[0])
+        firsts: dict[int, First | None] = {}
+        same: dict[Any, Climb] = {}
+        tried: list[Candidate] = []
+        line = ProgressLine(bool(reader.progress))
+        try:
+            for covariance, tied in structures:
+                least, worse = np.inf, 0
+                for k in numbers:
+                    model = cls(k, covariance=covariance, tied=tied, **settings)
+                    model._checked(rows)
+                    parts = model._parts(rows.table, every)
+                    if k not in firsts:
+                        firsts[k] = model._first(rows, parts, begun.seeds, sample)
+                    aim = model._aim(rows, parts, firsts[k])
+                    aim = aim._replace(tolerance=max(aim.tolerance, _CANDIDATES_TOLERANCE))
+                    # Without columns of numbers, or with one, structures are the same.
+                    gaussians = (part for part in parts if type(part.family) is Gaussian)
+                    wide = sum(Block(rows.table, part.columns).width for part in gaussians)
+                    key = k, covariance if wide > 1 else "", tied if wide > 0 else True
+                    told = f"{k} components, {covariance}{', tied' if tied else ''}; {len(tried)} mixtures tried"
+                    if (found := same.get(key)) is None:
+                        found = climbed(rows, aim, begun, lambda _, told=told: line(lambda: told)).best  # type: ignore[misc]
+                    assert found is not None
+                    same[key] = found
+                    tried.append(candidate(k, covariance, tied, found, rows))
+                    price = float(getattr(tried[-1], by))
+                    least, worse = (price, 0) if price < least else (least, worse + 1)
+                    if worse == _PATIENCE and numbers == sorted(numbers):
+                        break
+        finally:
+            line.clear()
+        return tried
+
     @property
     def means_(self) -> Array:
         """The mean of every component and column of numbers; NaN in columns of categories."""
@@ -261,23 +313,30 @@ class Mixture(ByColumn, Criteria):
         prior = CovariancePrior(rows=None if self._auto() else float(self.pseudo_rows))
         return Gaussian(self.covariance, self.tied, pseudo_rows=prior) if kind is Gaussian else kind(pseudo_rows=prior)
 
-    def _with_prior(
-        self, parts: tuple[Part, ...], rows: Hidden, k: int, start: Any, seeds: tuple[int, ...]
-    ) -> tuple[tuple[Part, ...], First | None]:
-        """Return the families with the prior of their covariances, and the first groups that it was found from."""
-        if not any(isinstance(part.family, Gaussian) for part in parts):
-            return parts, None
-        first = First.of(rows, parts, k, seeds) if isinstance(start, str) else None
-        table, groups = rows.table, Assignment(np.arange(k), start, rows.weights)
+    def _first(
+        self, rows: Hidden, parts: tuple[Part, ...], seeds: tuple[int, ...], sample: Sample | None = None
+    ) -> First | None:
+        """Return first groups, if the prior of covariances is to be found from them."""
+        if not isinstance(self.start, str) or not any(isinstance(part.family, Gaussian) for part in parts):
+            return None
+        return First.of(sample or Sample.of(rows, seeds[0]), parts, self.n_components, seeds)
+
+    def _aim(self, rows: Hidden, parts: tuple[Part, ...], first: First | None) -> Aim:
+        """Return what is looked for, with the prior of covariances."""
+        k, start = self._checked(rows)
+        table = rows.table
+        groups: Assignment | None = None
         if first is not None:
             table, groups = first.sample.table, first.groups
-        found = (
+        elif not isinstance(start, str):
+            groups = Assignment(np.arange(k), start, rows.weights)
+        parts = tuple(
             part._replace(family=part.family.with_prior_found(Block(table, part.columns), groups))
-            if isinstance(part.family, Gaussian)
+            if isinstance(part.family, Gaussian) and groups is not None
             else part
             for part in parts
         )
-        return tuple(found), first
+        return Aim(parts, k, start, float(self.tolerance), self.max_iterations, first)
 
     def _imagined(self) -> Any:
         return 1.0 if self._auto() else self.pseudo_rows

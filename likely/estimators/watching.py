@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Self
 
@@ -27,6 +27,31 @@ _AGAIN = 0.1
 _EVERY = 10.0
 _KIND = "Mixture checkpoint"
 _TILE = 1 << 16
+
+
+class ProgressLine:
+    """One line on the terminal that says how far something is which takes some seconds."""
+
+    def __init__(self, wanted: bool):
+        self._began = self._shown = monotonic()
+        self._line = bool(wanted and sys.stderr is not None and sys.stderr.isatty())
+
+    def __call__(self, told: Callable[[], str]) -> None:
+        """Show the line, if it is time to."""
+        now = monotonic()
+        if self._line and now - self._began > _PATIENCE and now - self._shown > _AGAIN:
+            self._shown = now
+            self._show(told())
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shown > self._began:
+            self._show("")
+
+    def _show(self, line: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r{line[:width]:<{width}}\r")
+        sys.stderr.flush()
 
 
 class Watching:
@@ -59,8 +84,8 @@ class Watching:
         self.search = search
         self._parts, self._columns, self._weight = parts, rows.table.columns, rows.weight
         self._path = None if path is None else os.fspath(path)
-        self._shown = self._written = monotonic()
-        self._began, self._line = self._shown, bool(progress and sys.stderr is not None and sys.stderr.isatty())
+        self._written = monotonic()
+        self._line = ProgressLine(progress)
         if self._path is not None:
             self._essence = essence(rows, parameters)
             if os.path.exists(self._path):
@@ -73,16 +98,13 @@ class Watching:
 
     def __call__(self, search: Search) -> None:
         """Take note of how far the search is."""
-        self.search, now = search, monotonic()
-        if self._line and now - self._began > _PATIENCE and now - self._shown > _AGAIN:
-            self._shown = now
-            self._show(self._told())
-        if self._path is not None and now - self._written > _EVERY:
+        self.search = search
+        self._line(self._told)
+        if self._path is not None and monotonic() - self._written > _EVERY:
             self._write(self._path)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._shown > self._began:
-            self._show("")
+        self._line.clear()
         if self._path is None:
             return
         if kind is None:
@@ -95,11 +117,6 @@ class Watching:
         told = present.log_likelihoods if present is not None else ()
         start = f"start {len(starts) + 1} of {len(seeds) - 1}, " if len(seeds) > 2 else ""
         return f"{start}step {len(told)}: log-likelihood {told[-1] / self._weight:.6f} for each row" if told else start
-
-    def _show(self, line: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{line[:width]:<{width}}\r")
-        sys.stderr.flush()
 
     def _write(self, path: str) -> None:
         self._written = monotonic()

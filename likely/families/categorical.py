@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.families.base import Codes, Density, Family, on_one_line, read_numbers
-from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.statistics import Array, Assignment, Labels, Shared, Statistics
 from likely.table import Block
 
 LOG_SMALLEST = float(np.log(5e-324))
@@ -51,12 +51,20 @@ class Categorical(Smoothed):
     domain = "real"
     labels = CATEGORY
 
-    def _counted(self, block: Block, assignment: Assignment) -> list[tuple[Labels, Array]]:
+    def _counted(self, block: Block, assignment: Assignment | Shared) -> list[tuple[Labels, Array]]:
         """Return every column's categories, sorted, and their weights (categories × classes)."""
+        if isinstance(assignment, Shared):
+            shares = np.ascontiguousarray(assignment.shares)
+            return native.collect_shared_categories(
+                block.dense(), block.columns, self.domain, shares, assignment.weights
+            )
         classes, codes, weights = assignment
         return native.collect_categories(block.dense(), block.columns, self.domain, len(classes), codes, weights)
 
-    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+        return self._collect(block, shared)
+
+    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
         counted = self._counted(block, assignment)
         labels = np.empty(sum(len(values) for values, _ in counted), dtype=self.labels)
         labels["column"] = np.repeat(np.arange(len(counted)), [len(values) for values, _ in counted])

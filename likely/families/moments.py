@@ -8,7 +8,7 @@ import numpy as np
 
 from likely import native
 from likely.families.base import read_number
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Shared, Statistics
 from likely.table import Block
 
 # Sums of squares below this have lost digits to the smallest number there is.
@@ -16,13 +16,15 @@ _SMALLEST_SQUARE = 1e-290
 
 
 def collect_moments(
-    block: Block, assignment: Assignment, domain: str, *, centred: bool, second: str = "square"
+    block: Block, assignment: Assignment | Shared, domain: str, *, centred: bool, second: str = "square"
 ) -> Statistics:
     """Collect Σw, Σw(x−o) and a second sum for each class and column, of the cells that are there.
 
     The second is ``"square"``, Σw(x−o)², or ``"excess"``, Σw(u − 1 − log u) with u = x/o. ``centred``: o lies in the
-    middle of each class, so that no offset costs a digit; else o = 0.
+    middle of each class, so that no offset costs a digit; else o = 0. Squares of rows that are shared are about 0.
     """
+    if isinstance(assignment, Shared):
+        return _shared_moments(block, assignment, domain)
     classes, codes, weights = assignment
     origin, weight, total, other = native.collect_moments(
         block.dense(), block.columns, domain, len(classes), codes, weights, centred, second
@@ -31,6 +33,14 @@ def collect_moments(
         check_scale(block, assignment, other)
     sums = {"weight": weight, "sum": total, second: other}
     return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": classes}, origin)
+
+
+def _shared_moments(block: Block, shared: Shared, domain: str) -> Statistics:
+    origin = np.zeros((len(shared.classes), block.width))
+    shares = np.ascontiguousarray(shared.shares)
+    arrays = native.collect_shared_moments(block.dense(), block.columns, domain, shares, shared.weights, origin)
+    sums = dict(zip(("weight", "sum", "square"), arrays, strict=True))
+    return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": shared.classes}, origin)
 
 
 def check_scale(block: Block, assignment: Assignment, squares: Array) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from likely import native
 from likely.families.base import Density
 from likely.families.categorical import Categorical, CategoricalDensity, without_unseen
-from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.statistics import Array, Assignment, Labels, Shared, Statistics
 from likely.table import Block
 
 
@@ -21,7 +21,7 @@ class Named(Categorical):
     domain = "non-negative"
     labels = np.dtype([("column", np.int64), ("value", np.object_)])
 
-    def _counted(self, block: Block, assignment: Assignment) -> list[tuple[Labels, Array]]:
+    def _counted(self, block: Block, assignment: Assignment | Shared) -> list[tuple[Labels, Array]]:
         counted = super()._counted(block, assignment)
         return [
             _by_name(names_in(block, j)[values.astype(np.int64)], counts) for j, (values, counts) in enumerate(counted)

@@ -1,7 +1,8 @@
 """Families of counts and of positive numbers whose statistics are sums of x and of log x."""
 
+import operator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from likely import native
 from likely.families.base import Codes, Density, Family, LinearForm
 from likely.families.categorical import LOG_SMALLEST
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
-from likely.statistics import Array, Assignment, Statistics
+from likely.statistics import Array, Assignment, Shared, Statistics
 from likely.table import Block
 
 # No mean is below this share of the column's mean over all rows, and no gamma distribution narrower than that.
@@ -31,8 +32,11 @@ class Positive(Family):
     def __post_init__(self) -> None:
         check_pseudo_rows(self.pseudo_rows)
 
-    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
         return collect_moments(block, assignment, self.domain, centred=False)
+
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+        return self._collect(block, shared)
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of parameters of every class and column that has a cell."""
@@ -96,8 +100,12 @@ class Gamma(Positive):
     domain = "positive"
     numbers = 2
 
-    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+        assert isinstance(assignment, Assignment)
         return collect_moments(block, assignment, self.domain, centred=True, second="excess")
+
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+        return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the mean a/b and the shape a of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""

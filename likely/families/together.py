@@ -19,7 +19,7 @@ from likely import native
 from likely.families.base import Codes, Density, subtract_logs
 from likely.families.categorical import log_dirichlet, within_classes, without_unseen
 from likely.families.named import Named, NamedDensity, names_in
-from likely.statistics import Array, Assignment, Labels, Statistics
+from likely.statistics import Array, Assignment, Labels, Shared, Statistics
 from likely.table import Block, Table
 
 MOST_COLUMNS = 8
@@ -35,7 +35,7 @@ class Together(Named):
     name = "categories together"
     expects = "a category by its name"
 
-    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
         cells, names = combined(block)
         one = Block(Table(cells[:, None], categories={0: names}), None)
         counted = super()._collect(one, assignment)

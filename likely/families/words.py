@@ -10,7 +10,7 @@ from likely import native
 from likely.families.base import Codes, Density, LinearForm, subtract_logs
 from likely.families.categorical import LOG_SMALLEST, Smoothed, log_dirichlet
 from likely.families.moments import collect_moments
-from likely.statistics import Array, Assignment, Statistics, class_weights
+from likely.statistics import Array, Assignment, Shared, Statistics, class_weights
 from likely.table import Block, SparseRows
 
 
@@ -125,9 +125,13 @@ class Bernoulli(Smoothed):
         """How the core reads a cell."""
         return _domain(self.threshold)
 
-    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+        return super()._collect_shared(block, shared, given) if _sparse(block) else self._collect(block, shared)
+
+    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
         cells = _sparse(block)
         if cells is not None:
+            assert isinstance(assignment, Assignment)
             if self.threshold is not None and self.threshold < 0:
                 raise ValueError(f"expected a threshold of 0 or more for a sparse matrix, got {self.threshold!r}")
             yes = _collect_sparse(cells, assignment, self.domain)
