@@ -15,14 +15,14 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import likely
 from likely import Mixture
-from likely.families import Gamma, Gaussian, Poisson
+from likely.families import Bernoulli, Categorical, Exponential, Gamma, Gaussian, Poisson
 from likely.first_groups import collected
 from likely.hidden import Hidden, climb
 from likely.joint import Joint, Part
 from likely.learn import collect
 from likely.mixtures import Aim, revived
-from likely.statistics import Assignment
-from likely.table import read_table
+from likely.statistics import Assignment, Shared
+from likely.table import Block, read_table
 
 IRIS = load_iris(return_X_y=True)
 STRUCTURES = [(covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (False, True)]
@@ -445,6 +445,24 @@ def test_known_classes_stay():
     assert np.diff(found.log_likelihoods).min() > -1e-9 * abs(found.log_likelihood)
     every = Hidden(table, codes).expect(Joint.solve(start, parts, table.columns))
     assert every.statistics.weights.sums["weight"].tolist() == np.bincount(codes).tolist()
+
+
+@pytest.mark.parametrize(
+    "family", [Categorical(), Bernoulli(), Poisson(), Exponential(), Gamma()], ids=lambda family: family.name
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_are_shared_are_collected_as_by_the_share_of_each_class(family, weighted):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (200, 3)) if isinstance(family, Bernoulli) else rng.integers(1, 6, (200, 3))
+    block = Block(read_table(np.where(rng.random((200, 3)) < 0.1, np.nan, x)), [0, 2])
+    shares = rng.dirichlet(np.ones(3), 200)
+    shared = Shared(np.arange(3), shares, rng.random(200) if weighted else None)
+    each = [family.collect(block, one) for one in shared.each()]
+    density = family.solve(each[0] + each[1] + each[2])
+    found, wanted = np.zeros((200, 3)), np.zeros((200, 3))
+    family.solve(family.collect(block, shared, density)).add_log_density(block, found)
+    density.add_log_density(block, wanted)
+    assert found == pytest.approx(wanted, rel=1e-12)
 
 
 def test_tables_of_mixed_columns():

@@ -90,6 +90,20 @@ def test_a_row_of_weight_0_is_not_read_and_an_infinite_cell_is_named(kind):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["soft", "hard", "mixed"])
+@pytest.mark.parametrize("form", FORMS)
+def test_categories_of_shared_rows(form, kind, weighted):
+    rng = np.random.default_rng(0)
+    x = rng.choice([0.0, 1.0, 7.0, 255.0, 256.0, -2.0, 0.5, np.nan], (ROWS, 3))
+    shares, weights = _shares(4, kind), _weights(weighted)
+    counted = native.collect_shared_categories(FORMS[form](x), [2, 0], "real", shares, weights)
+    for j, (values, counts) in zip([2, 0], counted, strict=True):
+        np.testing.assert_array_equal(values, np.unique(x[~np.isnan(x[:, j]), j]))
+        for value, count in zip(values, counts, strict=True):
+            np.testing.assert_allclose(count, _weighed(shares, weights)[x[:, j] == value].sum(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("width", "k"), [*SHAPES, (17, 2), (29, 3)])
 def test_scatter_of_shared_rows(width, k, form, weighted):
@@ -178,6 +192,7 @@ def test_threads_do_not_change_bits():
             *native.collect_shared_moments(x, None, "real", shares, None, origin),
             *native.collect_shared_scatter(x, None, shares, None, origin, False),
             *native.collect_shared_scatter(x, None, shares, None, origin, True),
+            *(counts for _, counts in native.collect_shared_categories(x.round(), None, "real", shares, None)),
         ]
         scores = np.log(shares + 1e-9)
         told, class_weights = native.expect_classes(scores, np.zeros(10), None, None)
