@@ -66,7 +66,7 @@ class Poisson(Positive):
 class Counts(Poisson):
     """Counts that nobody has declared: a cell that is none says nothing of the class, and is less usual than others."""
 
-    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
         try:
             return super()._collect(block, assignment)
         except native.BadCellError:
