@@ -6,7 +6,7 @@ With S the covariance within classes, Σ_γ = (1−γ) S + γ diag S, and the co
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.gaussian_density import FullGaussian
 from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block, Table
+from likely.table import Block
 
 # A direction in which correlated columns vary less is one in which they do not: what is left is rounding.
 _COLLINEAR = 1e-12
@@ -55,10 +55,11 @@ class Regularised(Family):
             raise ValueError(f"expected a strength of 0 or more, got {self.strength!r}")
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
-        cells = block.values()
-        if np.isnan(cells).any():
+        cells = block.dense()
+        if np.isnan(cells.sum()):  # which takes no room, as to ask every cell would
             # Expected sums would not add up: a cell that is missing is learned as the mean of features, which is 0.
-            block = Block(Table(np.nan_to_num(cells, nan=0.0, posinf=np.inf, neginf=-np.inf)), None)
+            filled = np.nan_to_num(cells, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            block = block._replace(table=replace(block.table, cells=filled))
         return Gaussian(covariance="full").collect(block, assignment)
 
     def solve(self, statistics: Statistics) -> FullGaussian:
