@@ -169,7 +169,7 @@ def by_hand(rows, flat, groups):
     z = said + flat[number + 1] * rows.log_shares + (flat[number + 2 :] if len(flat) > number + 2 else 0.0)
     logs = z - np.logaddexp.reduce(z, axis=1)[:, None]
     p, right = np.exp(logs), np.eye(classes)[rows.codes]
-    kept = p * (1 - p) >= 1e-3
+    kept = p * (1 - p) >= 1e-4
     biases = np.eye(classes)[:, : len(flat) - number - 2]
     moves = [evidence * factor[:, None, None], -(rows.lengths[:, None] * said)[:, :, None]]
     u = np.concatenate([*moves, rows.log_shares[:, :, None]], axis=2)

@@ -13,7 +13,7 @@ use crate::threads;
 use crate::whitened::cholesky;
 
 /// Classes of less probability add nothing to the curvature: it says how far to go, the gradient where to stop.
-const LEAST: f64 = 1e-3;
+const LEAST: f64 = 1e-4;
 /// Moves that wait to be multiplied together.
 const BUCKET: usize = 128;
 /// Numbers multiplied side by side.
