@@ -157,7 +157,7 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     let (mut p, mut evidence, mut places) = (vec![0.0; k], vec![0.0; k], vec![0; k]);
     // The exponents that a row's scores move with, by how much on average, and by how much more in each likely class.
     let (mut there, mut mean): (Vec<usize>, Vec<f64>) = (Vec::with_capacity(moved), Vec::with_capacity(moved));
-    let (mut moves, mut rest) = (vec![0.0; k * stride], vec![0.0; stride]);
+    let (mut shifts, mut rest) = (vec![0.0; k * stride], vec![0.0; stride]);
     // Products of the moves of rows that have few.
     let mut few = vec![0.0; stride * stride];
     // How biases and the other exponents bend the loss together, class by class.
@@ -168,18 +168,15 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         let (length, weight, right) = (rows.lengths[row], rows.weights[row], rows.codes[row] as usize);
         let factor = (-at.power * length).exp();
         weigh_row::<FUSED>((columns, values), at.groups, &mut evidence);
-        evidence.iter_mut().for_each(|e| *e *= factor);
+        for e in &mut evidence {
+            *e *= factor;
+        }
         for ((z, e), log_share) in p.iter_mut().zip(&evidence).zip(log_shares) {
             *z = e + at.prior * log_share;
         }
         p.iter_mut().zip(at.bias).for_each(|(z, bias)| *z += bias);
-        let (highest, score) = (p.iter().copied().fold(f64::NEG_INFINITY, f64::max), p[right]);
-        for z in &mut p {
-            *z = exp_of_negative::<FUSED>(*z - highest);
-        }
-        let total = p.iter().sum::<f64>();
-        out.loss += weight * (total.ln() + highest - score);
-        p.iter_mut().for_each(|p| *p /= total);
+        let score = p[right];
+        out.loss += weight * (softmax::<FUSED>(&mut p) - score);
         // The means of the moves; the gradient is how far they are from those of the right class.
         there.clear();
         there.extend(columns.iter().map(|&column| usize::from(column)));
@@ -204,7 +201,7 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         }
         let likely = &places[..number];
         let wide = padded(there.len());
-        let lines = &mut moves[..number * wide];
+        let lines = &mut shifts[..number * wide];
         lines.fill(0.0);
         for (line, &c) in lines.chunks_exact_mut(wide).zip(likely) {
             for ((x, own), mean) in line.iter_mut().zip(values.chunks_exact(k)).zip(&mean) {
@@ -236,7 +233,9 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         }
         for (line, &c) in lines.chunks_exact_mut(wide).zip(likely) {
             let root = (weight * p[c]).sqrt();
-            line.iter_mut().for_each(|x| *x *= root);
+            for x in line {
+                *x *= root;
+            }
         }
         if 2 * there.len() < moved {
             let few = &mut few[..wide * wide];
@@ -254,6 +253,20 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     products.empty(&mut bucket, stride);
     fill_curvature(&mut out.curvature, moved, size, &products.product, &cross);
     out
+}
+
+/// Turns scores into probabilities, and returns the logarithm of what their exponentials were divided by.
+#[inline(always)]
+fn softmax<const FUSED: bool>(scores: &mut [f64]) -> f64 {
+    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for z in &mut *scores {
+        *z = exp_of_negative::<FUSED>(*z - highest);
+    }
+    let total = scores.iter().sum::<f64>();
+    for p in scores {
+        *p /= total;
+    }
+    total.ln() + highest
 }
 
 /// Puts the sums of products above the diagonal, and those with biases, where they belong on both sides of it.
