@@ -7,6 +7,7 @@ import sklearn.discriminant_analysis as theirs
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 
+import likely
 import likely.sklearn as ours
 
 LINEAR = [
@@ -346,6 +347,18 @@ def test_priors_of_quadratic_discriminants_need_not_sum_to_one():
     assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-9, atol=1e-12)
     assert_array_equal(model.priors_, peer.priors_)
     assert_allclose(model.decision_function(X), peer.decision_function(X), rtol=1e-9)
+
+
+def test_priors_of_quadratic_discriminants_are_those_at_the_time_of_fit(tmp_path):
+    X, y = data("iris")
+    given = np.array([2.0, 1.0, 1.0])
+    model = ours.QuadraticDiscriminantAnalysis(priors=given).fit(X, y)
+    given[0] = model.priors_[1] = 7.0
+    assert model.priors_.tolist() == [2.0, 1.0, 1.0]
+    model.save(tmp_path / "model")
+    again = likely.load(tmp_path / "model")
+    assert again.priors_.tolist() == [2.0, 1.0, 1.0]
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_parameters_take_effect_at_the_next_fit():

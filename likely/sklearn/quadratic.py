@@ -113,11 +113,17 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
     def _given_priors(self) -> Any:
         return None if self.priors is None else np.asarray(self.priors, dtype=np.float64) / np.sum(self.priors)
 
+    def _keep(self, table: Table, knowledge: Knowledge) -> None:
+        super()._keep(table, knowledge)
+        if self.priors is not None:
+            self._settings["priors"] = np.array(self.priors)  # which whoever gave them may change
+
     @property
     def priors_(self) -> Array:
         """p(y), one for each class; as they were given, also if they do not sum to 1."""
-        given = self._settings["priors"] if hasattr(self, "_settings") else None
-        return super().priors_ if given is None else np.asarray(given)
+        self._known()
+        given = self._settings["priors"]
+        return super().priors_ if given is None else np.array(given)
 
     def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
         classes = knowledge.statistics.classes
