@@ -127,7 +127,8 @@ class Calibration:
     def from_description(cls, described: Any, name: str, arrays: Arrays) -> "Calibration":
         """Return the calibration that ``described`` has written, or raise ValueError if it is none."""
         weights, bias = (stored_array(arrays, f"{name}.{part}") for part in ("weights", "bias"))
-        hidden_weights = stored_array(arrays, f"{name}.hidden_weights", len(weights))
+        hidden = f"{name}.hidden_weights"  # which the first files did not have
+        hidden_weights = stored_array(arrays, hidden, len(weights)) if hidden in arrays else weights
         rows: float = stored_value(described, "rows", float)
         if (weights < 0).any() or (hidden_weights < 0).any() or not 0 <= rows < np.inf:
             raise ValueError("expected weights of members and a number of rows that are not negative, got others")

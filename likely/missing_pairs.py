@@ -107,6 +107,8 @@ class MissingPairs:
     @classmethod
     def from_description(cls, described: Any, name: str, arrays: Arrays, width: int) -> "MissingPairs":
         """Return the pairs of a table of so many columns that were described, or raise ValueError if there are none."""
+        if described is None:  # the first files did not have them: all pairs are as usual as others
+            return cls(np.arange(width), np.ones((width, width)), 1.0)
         columns, counts = (arrays.get(f"{name}.{part}", np.zeros(0)) for part in ("columns", "counts"))
         rows: float = stored_value(described, "rows", float)
         if columns.dtype != np.int64 or columns.ndim != 1 or (np.diff(columns, prepend=-1, append=width) <= 0).any():
