@@ -238,6 +238,21 @@ def test_the_same_table_gives_the_same_model_from_any_container(make, tmp_path):
         np.testing.assert_array_equal(model.predict_proba(rows), one.predict_proba(rows), err_msg=name)
 
 
+def test_zeros_and_ones_may_be_written_in_any_way(tmp_path):
+    frame = pd.DataFrame({"flag": [0.0, 1.0, np.nan, 1.0] * 9, "big": 2**53 + np.arange(36), "y": ["a", "b"] * 18})
+    model = NaiveBayes().fit(frame, "y")
+    assert model.schema_.kinds == ("boolean", "integer")
+    assert NaiveBayes().fit(frame.astype({"big": float}), "y").schema_.kinds == ("boolean", "integer")
+    asked = frame.head(4)
+    want = model.predict_proba(asked)
+    for number, (no, yes) in enumerate([("0", "1"), ("0.0", "1.0"), ("-0", "1e0"), ("-0.0", "1.00")]):
+        path = tmp_path / f"{number}.csv"
+        cells = zip(asked.flag, asked.big, strict=True)
+        lines = [f"{'' if f != f else yes if f else no},{b}" for f, b in cells]
+        path.write_text("\n".join(["flag,big", *lines]))
+        np.testing.assert_array_equal(model.predict_proba(str(path)), want)
+
+
 def test_mixtures_are_the_same_from_a_frame_of_floats_and_of_integers():
     frame = _table()[["flag", "visits", "amount"]]
     a, b = Mixture(2).fit(frame), Mixture(2).fit(frame.astype(float))

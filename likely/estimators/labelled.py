@@ -59,9 +59,12 @@ def has_whole_numbers(data: Any) -> bool:
 
 
 def _is_whole(column: Any) -> bool:
+    import pyarrow as pa
+
+    from likely.schema.inferring import is_whole
+
     cells = np.asarray(column, dtype=np.float64)
-    there = cells[~np.isnan(cells)]
-    return len(there) > 0 and bool(np.all((there == np.trunc(there)) & (np.abs(there) <= 1 << 53)))
+    return not np.isnan(cells).all() and is_whole(pa.array(cells))
 
 
 def is_matrix(rows: Rows) -> bool:

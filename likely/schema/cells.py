@@ -1,6 +1,7 @@
 """Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as places in a list of names."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -131,7 +132,7 @@ def _read(column: "Column", cells: Any, numbers: Sequence[int]) -> list[Any]:
         return _parts_of(column, cells)
     except UnfitCellError as error:
         where = f" in row {int(numbers[error.row]) + 1}"
-        if column.kind == "boolean" and column.source in ("integer", "number") and source_of(cells.type) != "text":
+        if column.kind == "boolean" and column.source in ("integer", "number"):
             kind = "integer" if "." not in error.value and error.value.lstrip("-").isdigit() else "number"
             raise UnlikeSampleError(error.sentence(column.name, where, kind), column.name, kind) from None
         raise ValueError(error.sentence(column.name, where)) from None
@@ -153,6 +154,9 @@ def _parts_of(column: "Column", cells: Any) -> list[Any]:
     if column.kind == "category":
         return [_encoded(_canonical(cells, column), column.name)]
     if column.kind == "boolean":
+        if column.source in ("integer", "number") and source_of(cells.type) == "text":
+            with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
+                cells = _numbers(cells)
         return [_floats(_yes_or_no(cells))]
     return [_floats(_numbers(cells))]
 

@@ -105,7 +105,7 @@ def _kind_of_numbers(cells: Any) -> str:
 
 
 def is_whole(cells: Any) -> bool:
-    """Say whether all floats that are there are whole numbers, and none so large that floats cannot tell.
+    """Say whether all floats that are there are whole numbers, and none larger than integers can be.
 
     >>> is_whole(pa.array([1.0, None, 3.0])), is_whole(pa.array([1.0, 0.5])), is_whole(pa.array([1e300]))
     (True, False, False)
@@ -113,7 +113,7 @@ def is_whole(cells: Any) -> bool:
 
     def whole(some: Any) -> bool:
         there = some.drop_null().filter(pc.invert(pc.is_nan(some.drop_null())))
-        fits = pc.and_(pc.equal(there, pc.trunc(there)), pc.less_equal(pc.abs(there), float(1 << 53)))
+        fits = pc.and_(pc.equal(there, pc.trunc(there)), pc.less(pc.abs(there), float(1 << 63)))
         return bool(pc.all(fits).as_py())
 
     return whole(cells.slice(0, 64)) and whole(cells)  # most are seen not to be at once
