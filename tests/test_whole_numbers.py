@@ -278,9 +278,19 @@ def test_kinds_that_a_sample_does_not_show(tmp_path):
         assert NaiveBayes().fit(str(path), "y").schema_.column("flag").kind == kind
     with pytest.raises(ValueError, match=r"expected yes or no .* got '2' in row 59994.*\"integer\""):
         NaiveBayes({"flag": "boolean"}).fit(str(tmp_path / "integer.csv"), "y")
-    model = NaiveBayes().fit(pd.DataFrame({"flag": flag, "y": flag}), "y")
-    with pytest.raises(ValueError, match=r"expected yes or no .* got '3' in row 2"):
-        model.predict(pd.DataFrame({"flag": [1, 3]}))
+
+
+def test_a_number_that_is_neither_zero_nor_one_says_nothing_when_it_is_asked_about(tmp_path):
+    flag = np.arange(40) % 2
+    model = NaiveBayes().fit(pd.DataFrame({"flag": flag, "y": np.where(flag, "a", "b")}), "y")
+    (tmp_path / "asked.csv").write_text("flag\n3\n-0.5\n1\n")
+    for asked in (pd.DataFrame({"flag": [3, -0.5, 1]}), str(tmp_path / "asked.csv")):
+        found = model.predict_proba(asked)
+        np.testing.assert_allclose(found[:2], [model.priors_] * 2)
+        assert found[2, 0] > 0.9
+    for learn in (model.partial_fit, model.forget):
+        with pytest.raises(ValueError, match=r"expected yes or no .* got '3' in row 2.*\"integer\""):
+            learn(pd.DataFrame({"flag": [1, 3]}), ["a", "b"])
 
 
 # What is drawn and filled in

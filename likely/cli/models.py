@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
         """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
         from likely.reading.arrays import without_words
 
-        return self.schema.table(without_words(batch, self.missing), numbers=numbers, note=note)
+        return self.schema.table(without_words(batch, self.missing), numbers=numbers, note=note, asked=True)
 
     def tables(self, rows: "Rows") -> Iterator[tuple[Any, Any]]:
         """Return batches, each with the table that the model reads: of no rows at all, one batch and None."""

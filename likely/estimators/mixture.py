@@ -346,8 +346,9 @@ class Mixture(ByColumn, Criteria):
         rows = self.pseudo_rows
         if isinstance(rows, str) and rows == "auto":
             return True
-        if not isinstance(rows, int | float | np.integer | np.floating) or not 0 <= rows < np.inf:
-            raise ValueError(f"expected pseudo_rows='auto', or a number of 0 or more, got {on_one_line(rows)}")
+        expected = "pseudo_rows='auto', or a number of 0 or more"
+        if not 0 <= read_number(rows, expected) < np.inf:
+            raise ValueError(f"expected {expected}, got {on_one_line(rows)}")
         return False
 
     def _correlates(self) -> bool:

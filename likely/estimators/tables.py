@@ -115,14 +115,16 @@ class TableQuestions(Kept):
         if isinstance(X, Table) and hasattr(self, "schema_") and X.kinds == self.schema_.kinds:
             return X
         schema = self._schema_of(X)
-        return super()._read_next(X) if schema is None else schema.table(together(self._opened(X, known=True)))
+        if schema is None:
+            return super()._read_next(X)
+        return schema.table(together(self._opened(X, known=True)), asked=True)
 
     def _batches(self, X: Any) -> Iterator[Any]:
         schema = self._schema_of(X)
         if schema is None:
             yield from super()._batches(X)
             return
-        yield from schema.tables(self._opened(X, known=True))
+        yield from schema.tables(self._opened(X, known=True), asked=True)
 
     def _held(self, X: Any) -> Any:
         return X if self._schema_of(X) is None else together(self._opened(X))

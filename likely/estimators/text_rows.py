@@ -69,7 +69,13 @@ class TextColumn(Schema):
         return self.columns[0].name
 
     def table(
-        self, batch: Any, *, numbers: Sequence[int] | None = None, note: bool = True, room: Room | None = None
+        self,
+        batch: Any,
+        *,
+        numbers: Sequence[int] | None = None,
+        note: bool = True,
+        room: Room | None = None,
+        asked: bool = False,
     ) -> Table:
         """Return a batch as a table of texts."""
         import pyarrow as pa

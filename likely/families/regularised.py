@@ -34,6 +34,7 @@ class Regularised(Family):
 
     Examples
     --------
+    >>> from likely.table import Table
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [7.0, 8.0], [9.0, 9.0]])
     >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1], dtype=np.int32))
     >>> family = Regularised(diagonal=0.2, strength=1.0)

@@ -119,6 +119,7 @@ class Schema:
         numbers: Sequence[int] | None = None,
         note: bool = True,
         room: Room | None = None,
+        asked: bool = False,
     ) -> Table:
         """Return a batch as a table: numbers as they are, categories as places in a list of names, NaN if missing.
 
@@ -135,24 +136,28 @@ class Schema:
             whether to warn of columns that are not there
         room
             where to put the cells; by default a place of their own
+        asked
+            whether rows are not learned, only asked about: then a number that is neither 0 nor 1 in a column of these
+            is missing, as a category that was never seen is, and else an error
         """
         from likely.schema.cells import read_cells
 
         places = range(batch.num_rows) if numbers is None else numbers
-        absent, cells, categories, strings = read_cells(self, batch, places, room or Room())
+        absent, cells, categories, strings = read_cells(self, batch, places, room or Room(), asked=asked)
         if absent and note:
             tell(f"expected all columns of the first table, got none named {_few(absent)}: their cells are missing")
         names = self.names if self.named else None
         return Table(cells, names, None, categories, self.kinds, places, strings)
 
-    def tables(self, rows: Rows, room: Room | None = None) -> Iterator[Table]:
+    def tables(self, rows: Rows, room: Room | None = None, *, asked: bool = False) -> Iterator[Table]:
         """Return all rows, one table for each batch, or one of no rows; columns that are not there are told of once.
 
-        With a ``room`` for cells, those of a table are gone when the next one comes.
+        With a ``room`` for cells, those of a table are gone when the next one comes. ``asked`` is that of ``table``.
         """
         start, table = 0, None
         for batch in rows.batches(coded=True):
-            table = self.table(batch, numbers=range(start, start + batch.num_rows), note=start == 0, room=room)
+            numbers = range(start, start + batch.num_rows)
+            table = self.table(batch, numbers=numbers, note=start == 0, room=room, asked=asked)
             start += batch.num_rows
             yield table
         if table is None:

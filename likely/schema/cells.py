@@ -64,7 +64,7 @@ class Cells(NamedTuple):
     strings: dict[int, Any]
 
 
-def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room) -> Cells:
+def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room, *, asked: bool) -> Cells:
     """Return the cells of a batch."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
@@ -88,7 +88,7 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room)
     strings: dict[int, Any] = {}
     j = 0
     for column in schema.columns:
-        for part in _read(column, found.get(column.name), numbers):
+        for part in _read(column, found.get(column.name), numbers, asked=asked):
             if part is None:
                 cells[:, j] = np.nan
                 if column.kind == "category":
@@ -126,10 +126,10 @@ def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 
 
-def _read(column: "Column", cells: Any, numbers: Sequence[int]) -> list[Any]:
+def _read(column: "Column", cells: Any, numbers: Sequence[int], *, asked: bool) -> list[Any]:
     """Return what a column becomes: floats, or the names of categories and places among them, or None if missing."""
     try:
-        return _parts_of(column, cells)
+        return _parts_of(column, cells, asked=asked)
     except UnfitCellError as error:
         where = f" in row {int(numbers[error.row]) + 1}"
         if column.kind == "boolean" and column.source in ("integer", "number"):
@@ -138,7 +138,7 @@ def _read(column: "Column", cells: Any, numbers: Sequence[int]) -> list[Any]:
         raise ValueError(error.sentence(column.name, where)) from None
 
 
-def _parts_of(column: "Column", cells: Any) -> list[Any]:
+def _parts_of(column: "Column", cells: Any, *, asked: bool) -> list[Any]:
     if not column.outputs:
         return []
     if cells is None or pa.types.is_null(cells.type):
@@ -157,7 +157,7 @@ def _parts_of(column: "Column", cells: Any) -> list[Any]:
         if column.source in ("integer", "number") and source_of(cells.type) == "text":
             with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
                 cells = _numbers(cells)
-        return [_floats(_yes_or_no(cells))]
+        return [_floats(_yes_or_no(cells, asked=asked))]
     return [_floats(_numbers(cells))]
 
 
@@ -211,16 +211,17 @@ def _refuse(expected: str, cells: Any, row: int) -> NoReturn:
     raise UnfitCellError(expected, str(text_of(cells.slice(row, 1))[0].as_py())[:80], row)
 
 
-def _yes_or_no(cells: Any) -> Any:
+def _yes_or_no(cells: Any, *, asked: bool) -> Any:
     cells = _decoded(cells)
     if pa.types.is_boolean(cells.type):
         return cells
     if source_of(cells.type) in ("number", "integer"):
         there = pc.if_else(pc.is_nan(cells), None, cells) if pa.types.is_floating(cells.type) else cells
-        row = pc.index(pc.and_(pc.not_equal(there, 0), pc.not_equal(there, 1)), True).as_py()
-        if row >= 0:
+        odd = pc.and_(pc.not_equal(there, 0), pc.not_equal(there, 1))
+        row = pc.index(odd, True).as_py()
+        if row >= 0 and not asked:
             _refuse("yes or no (true or false, 1 or 0)", cells, row)
-        return pc.equal(there, 1)
+        return pc.equal(there, 1) if row < 0 else pc.if_else(odd, None, pc.equal(there, 1))
     text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
     yes = pc.is_in(text, value_set=pa.array(YES, text.type))
     unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(NO, text.type)))))
