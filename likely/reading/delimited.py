@@ -190,7 +190,11 @@ class _Reader:
         self.stop = weakref.finalize(self, _stop, source, self._held)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        self._held.append(pa.csv.open_csv(pa.PythonFile(self._source.as_file(), "r"), *self._options))
+        # Buffered, bytes are copied into Arrow's own memory: else its threads would have to ask Python to free them,
+        # and might do so when Python has ended.
+        self._held.append(
+            pa.csv.open_csv(pa.BufferedInputStream(pa.PythonFile(self._source.as_file(), "r"), 1 << 16), *self._options)
+        )
         while True:
             try:
                 batch = self._held[0].read_next_batch()
