@@ -177,9 +177,10 @@ def _beside(x: Array, texts: list[SparseRows]) -> SparseRows:
 
 def _scaled(x: Array, w: Array) -> Array:
     x = np.asarray(x, dtype=np.float64)
-    apart = x - _middle(x, w)[1]
-    deviation = np.sqrt(_middle(apart**2, w)[1])
-    return np.asarray(apart / np.where(deviation > 0, deviation, 1.0))
+    with np.errstate(invalid="ignore", over="ignore"):  # infinity is refused by those who collect it, in a sentence
+        apart = x - _middle(x, w)[1]
+        deviation = np.sqrt(_middle(apart**2, w)[1])
+        return np.asarray(apart / np.where(deviation > 0, deviation, 1.0))
 
 
 def _uncorrelated(x: Array, w: Array) -> Array:

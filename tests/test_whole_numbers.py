@@ -375,3 +375,100 @@ def test_rows_are_drawn_by_their_content(seed):
         return frame[keys].astype(str).sort_values(keys).to_numpy().tolist()
 
     assert ordered(some.to_pandas().astype({"number": float})) == ordered(other)
+
+
+# What an attack has found
+
+
+def _many(n=15_000):
+    return pd.DataFrame(
+        {"x": np.arange(n) % 9 * 1.0, "z": np.random.default_rng(0).normal(size=n), "y": np.arange(n) % 2}
+    )
+
+
+@pytest.mark.parametrize("row", range(6))
+@pytest.mark.parametrize("cell", [0.5, 1e19])
+def test_one_cell_that_is_not_whole_makes_a_column_of_numbers(row, cell):
+    """Whether it is among the rows that kinds are found on, or not."""
+    table = _many()
+    table.loc[row, "x"] = cell
+    for data in (table, pl.from_pandas(table)):
+        assert NaiveBayes({"z": "ignore"}).fit(data, "y").joint_.parts[0].family.name == "gaussian"
+    if cell == 0.5:
+        assert NaiveBayes().fit(table, "y").schema_.column("x").kind == "number"
+    small = table.iloc[: max(row, 40)]
+    for model in (NaiveBayes({"x": "integer"}), Classifier({"x": "integer"})):
+        assert np.isfinite(model.fit(small, "y").log_density(small.drop(columns="y"))).all()
+
+
+def test_ranges_and_kinds_are_found_on_the_same_rows_of_every_container(tmp_path):
+    table = _many().astype({"x": int})
+    for row in range(4):
+        table.loc[row, "x"] = 40 + row
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    sources = (table, str(tmp_path / "a.csv"), str(tmp_path / "a.parquet"), pl.from_pandas(table))
+    ranges = {NaiveBayes().fit(data, "y").schema_.column("x").range for data in sources}
+    assert len(ranges) == 1
+
+
+@pytest.mark.parametrize(("cell", "kind"), [(2.0, "integer"), (0.5, "number")])
+def test_a_late_partition_shows_what_a_column_is(cell, kind):
+    frames = pytest.importorskip("dask.dataframe")
+    table = _many().assign(x=lambda table: table.x % 2 // 1)
+    table.loc[len(table) - 1, "x"] = cell
+    model = NaiveBayes().fit(frames.from_pandas(table, npartitions=4), "y")
+    assert model.schema_.column("x").kind == kind
+    assert model.schema_.column("x").range[0] == 0.0
+    assert (model.sample(500, random_state=0)[0].column("x").to_numpy() >= 0).all()
+
+
+def test_a_column_of_whole_numbers_without_any_says_nothing():
+    table = pd.DataFrame({"a": [1.5, 2.5, 3.0, 4.0], "b": pd.array([None] * 4, dtype="Int64")})
+    for model in (NaiveBayes().fit(table, list("pqpq")), Mixture(1).fit(table)):
+        with_b, without = model.log_density(table), model.log_density(table.assign(b=pd.NA))
+        assert np.isfinite(with_b).all()
+        np.testing.assert_array_equal(with_b, without)
+
+
+def test_batches_of_mixtures_refuse_what_is_neither_zero_nor_one():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": np.arange(200) % 2, "z": rng.normal(size=200)})
+    model = Mixture(2, random_state=0).partial_fit(table)
+    with pytest.raises(ValueError, match=r"expected yes or no .* got '2' in row 1"):
+        model.partial_fit(table.assign(x=2))
+
+
+def test_a_part_that_has_only_zeros_is_merged_with_one_that_has_ones():
+    table = pd.DataFrame({"x": np.arange(100) % 2, "z": np.random.default_rng(0).normal(size=100)})
+    y = np.array(["a", "b", "b", "a"] * 25)
+    zeros = table.assign(x=0)
+    merged = NaiveBayes().fit(zeros, y).merge(NaiveBayes().fit(table, y))
+    whole = NaiveBayes().fit(pd.concat([zeros, table]), np.tile(y, 2))
+    np.testing.assert_allclose(merged.predict_proba(table), whole.predict_proba(table), rtol=1e-12)
+
+
+def test_large_whole_floats_are_filled_in():
+    table = pd.DataFrame({"x": [1e16, 2e16, 3e16, np.nan], "z": [0.1, 0.2, 0.3, 0.4]})
+    model = NaiveBayes({"x": "gaussian"}).fit(table, list("abab"))
+    auto = NaiveBayes().fit(table, list("abab"))
+    asked = pd.DataFrame({"x": [1e16, np.nan], "z": [0.1, 0.2]})
+    assert auto.impute(asked).x.notna().all()
+    assert model.impute(asked).x[0] == 1e16
+
+
+def test_zeros_and_ones_of_a_text_file_are_filled_as_they_are_written(tmp_path):
+    rng = np.random.default_rng(0)
+    flag = rng.integers(0, 2, 60)
+    table = pd.DataFrame({"flag": flag, "z": rng.normal(size=60) + 3 * flag, "y": rng.choice(["a", "b"], 60)})
+    model = NaiveBayes().fit(table, "y")
+    for no, yes in (("0", "1"), ("0.0", "1.0")):
+        rows = [{"flag": no, "z": "0.1"}, {"flag": yes, "z": "3"}, {"flag": None, "z": "3.1"}]
+        assert set(model.impute(rows).column("flag").to_pylist()) <= {no, yes}
+
+
+def test_infinity_among_whole_numbers_is_named():
+    table = pd.DataFrame({"x": [1.0, 2.0, 5.0, np.inf], "z": [1.0, 2.0, 3.0, 5.0]})
+    for make in (lambda: Mixture(1).fit(table), lambda: NaiveBayes().fit(table, list("abab"))):
+        with pytest.raises(ValueError, match=r"got inf in row (index 3|4) of column 'x'"):
+            make()

@@ -75,6 +75,8 @@ class Task:
                 raise ValueError(f"expected the same columns as in the other partitions, got none named {lacking[0]!r}")
             result = self.work(rows)
         except (ValueError, TypeError) as error:
+            if hasattr(error, "placed"):
+                raise error.placed(where) from None
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{where}: {error}") from error
         return Made({number: rows.count() if self.only is None else -1}, result)

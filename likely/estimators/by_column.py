@@ -20,6 +20,7 @@ from likely.families import (
     Together,
     WholeNumbers,
     on_one_line,
+    readable_errors,
 )
 from likely.families.choice import family_of_integers
 from likely.joint import Part
@@ -120,7 +121,8 @@ class ByColumn(Estimator):
         if given is not None and given not in KINDS:
             return given
         if kind == "integer":
-            found = family_of_integers(column, assignment, _MOST_CATEGORIES if self._correlates() else None)
+            with readable_errors(column.table, Gaussian.expects):
+                found = family_of_integers(column, assignment, _MOST_CATEGORIES if self._correlates() else None)
             return {Categorical.name: WHOLE, Poisson.name: COUNTS}.get(found, found)
         return "bernoulli" if kind == "boolean" else "gaussian"
 

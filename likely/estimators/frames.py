@@ -74,6 +74,14 @@ def in_words(values: NDArray[Any], words: Sequence[str]) -> "pa.Array":
     return pa.array([None if value is None else words[value] for value in values.tolist()], pa.string())
 
 
+def _digits(column: "pa.ChunkedArray", known: Column | None) -> tuple[str, str]:
+    """Return how no and yes are written where numbers stood for them, or else that they are false and true."""
+    if known is None or known.source not in ("integer", "number"):
+        return "false", "true"
+    shown = column.drop_null().slice(0, 1).to_pylist()
+    return ("0.0", "1.0") if shown and "." in shown[0] else ("0", "1")
+
+
 def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column | None) -> "pa.ChunkedArray":
     """Return a column with values in place of missing cells, of its own type if that holds them. Others stay.
 
@@ -98,7 +106,9 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column
     elif all(type(value) is int for value in missing) and (empty or pa.types.is_integer(column.type)):
         found = whole_numbers(missing, column_type(known) if empty else column.type)
     elif all(type(value) is bool for value in missing) and (is_text(column.type) or (empty and learned)):
-        found = in_words(missing, (() if empty else words_of(column)) or learned or ("false", "true"))
+        found = in_words(missing, (() if empty else words_of(column)) or learned or _digits(column, known))
+    elif pa.types.is_floating(column.type):  # which may hold integers that it cannot tell from their neighbours
+        found = pa.array([None if value is None else float(value) for value in missing.tolist()], pa.float64())
     else:
         found = pa.array(missing.tolist(), from_pandas=True)
     try:

@@ -214,7 +214,9 @@ class Mixture(ByColumn, Criteria):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
         X = self._held(X)
-        known, table = self._known(), self._read_next(X)
+        known = self._known()
+        as_table = hasattr(self, "schema_") and not isinstance(X, Table)
+        table = self.schema_.table(X) if as_table else self._read_next(X)
         batch = Hidden(table, None, read_weights(sample_weight, table.rows))
         found = learned(known.statistics, known.joint, batch)
         statistics, removed = without_empty(found.statistics)
@@ -222,7 +224,7 @@ class Mixture(ByColumn, Criteria):
         knowledge.joint  # noqa: B018  what cannot be solved is said before anything changes
         _tell_of_empty(len(known.statistics.classes), removed)
         self._replace(knowledge)
-        if hasattr(self, "schema_") and not isinstance(X, Table):
+        if as_table:
             self.schema_ = self.schema_.reaching(self._opened(X))
         self.log_likelihood_ = found.log_likelihood
         return self

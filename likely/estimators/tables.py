@@ -52,13 +52,14 @@ class TableQuestions(Kept):
     def _learned_as_table(self, rows: Rows, y: Any, learn: Callable[[Schema], Learned]) -> tuple[Schema, Learned]:
         """Find out what the columns are from some rows, and learn from all; again where the others are unlike them."""
         schema = self._inferred(rows, y)
+        schema = replace(schema, tentative=frozenset(schema.names) - frozenset(self._overrides()))
         while True:
             try:
-                return schema, learn(schema)
+                return replace(schema, tentative=frozenset()), learn(schema)
             except UnlikeSampleError as error:
-                if error.column in self._overrides():
+                if error.column not in schema.tentative:
                     raise
-                schema = schema.with_kind(error.column, error.kind)
+                schema = schema.with_kind(error.column, error.kind, error.cell)
 
     def _inferred(self, rows: Rows, y: Any) -> Schema:
         schema = Schema.infer(rows, overrides=self._overrides())

@@ -114,7 +114,7 @@ class WholeNumbers(Categorical):
         starts, shares = self.shares(seen)
         imagined = np.broadcast_to(self.pseudo_counts(*shares.shape), shares.shape).mean(axis=0)
         counts = seen.sums["count"].sum(axis=0)
-        log_others = np.zeros(len(starts) - 1)
+        log_others = np.full(len(starts) - 1, LOG_SMALLEST)  # of a column without any number, too
         for j, (first, last) in enumerate(pairwise(starts)):
             if last > first:
                 one = imagined[first:last].mean()

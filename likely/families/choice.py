@@ -45,6 +45,8 @@ def family_of_integers(block: Block, assignment: Assignment, most_categories: in
     n = counts.sum(axis=0)
     if len(values) < 2 or not n.any():
         return "categorical"
+    if not np.all((values == np.trunc(values)) & (np.abs(values) < 2.0**63)):
+        return "gaussian"  # the column was said to be whole, or a sample of it was
     counts, n = counts[:, n > 0], n[n > 0]
     price = 0.5 * math.log(max(n.sum(), 2.0))
     k, step = len(n), _step(values)
@@ -62,9 +64,7 @@ def family_of_integers(block: Block, assignment: Assignment, most_categories: in
 def _step(values: Array) -> float:
     """Return the greatest step of which all differences between numbers are multiples."""
     differences = np.diff(values)
-    if differences.max() < 2**53:
-        return float(np.gcd.reduce(differences.astype(np.int64)))
-    return float(differences.min())
+    return float(np.gcd.reduce(differences.astype(np.int64)) if differences.max() < 2**53 else differences.min())
 
 
 def _log_subsets(numbers: float, chosen: int) -> float:

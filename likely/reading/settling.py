@@ -120,8 +120,9 @@ class Settled(Source):
                 if len(self._sample) > _PARTS:
                     del self._sample[1::2]
                     step *= 2
-        self._held = held
-        return pa.schema(list(types.items()), metadata=metadata)
+        schema = pa.schema(list(types.items()), metadata=metadata)
+        self._held = None if held is None else [self._typed(batch, schema) for batch in held]
+        return schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
@@ -129,12 +130,14 @@ class Settled(Source):
         self.done = 0
         for batch in self._raw.batches() if self._held is None else self._held:
             self.done = self._raw.done
-            yield self._typed(batch, schema)
+            yield batch if self._held is not None else self._typed(batch, schema)
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return rows, drawn by their content, of all that was kept of the first pass."""
         schema = self.schema
-        return [self._typed(batch, schema) for batch in drawn(self._sample if self._held is None else self._held, rows)]
+        if self._held is not None:
+            return drawn(self._held, rows)
+        return [self._typed(batch, schema) for batch in drawn(self._sample, rows)]
 
     def _typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         found = dict(zip(batch.schema.names, batch.columns, strict=True))

@@ -4,8 +4,9 @@ Arrow is imported when the first table is read, and not before.
 """
 
 import difflib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -43,6 +44,8 @@ class Schema:
 
     columns: tuple[Column, ...]
     named: bool = True
+    tentative: frozenset[str] = field(default=frozenset(), compare=False)
+    """columns of which rows may still show that they are not of the kind that a sample showed, by UnlikeSampleError"""
 
     @classmethod
     def infer(cls, rows: Rows, sample: int = 10_000, overrides: Mapping[str, str] | None = None) -> Self:
@@ -97,9 +100,14 @@ class Schema:
             self.column(name)
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
-    def with_kind(self, name: str, kind: str) -> Self:
-        """Return the schema in which a column is of another kind."""
-        return replace(self, columns=tuple(replace(c, kind=kind) if c.name == name else c for c in self.columns))
+    def with_kind(self, name: str, kind: str, cell: float) -> Self:
+        """Return the schema in which a column is of another kind, as a cell of it shows."""
+
+        def widened(column: Column) -> Column:
+            extent = (min(0.0, cell), max(1.0, cell)) if column.kind == "boolean" else column.range
+            return replace(column, kind=kind, range=extent if extent and math.isfinite(cell) else None)
+
+        return replace(self, columns=tuple(widened(c) if c.name == name else c for c in self.columns))
 
     def spanning(self, other: "Schema") -> Self:
         """Return the schema with ranges of numbers in which those of another one are, too."""

@@ -88,7 +88,9 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room,
     strings: dict[int, Any] = {}
     j = 0
     for column in schema.columns:
-        for part in _read(column, found.get(column.name), numbers, asked=asked):
+        for part in _read(
+            column, found.get(column.name), numbers, asked=asked, tentative=column.name in schema.tentative
+        ):
             if part is None:
                 cells[:, j] = np.nan
                 if column.kind == "category":
@@ -126,19 +128,23 @@ def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 
 
-def _read(column: "Column", cells: Any, numbers: Sequence[int], *, asked: bool) -> list[Any]:
+def _read(column: "Column", cells: Any, numbers: Sequence[int], *, asked: bool, tentative: bool) -> list[Any]:
     """Return what a column becomes: floats, or the names of categories and places among them, or None if missing."""
     try:
-        return _parts_of(column, cells, asked=asked)
+        return _parts_of(column, cells, asked=asked, tentative=tentative)
     except UnfitCellError as error:
         where = f" in row {int(numbers[error.row]) + 1}"
         if column.kind == "boolean" and column.source in ("integer", "number"):
-            kind = "integer" if "." not in error.value and error.value.lstrip("-").isdigit() else "number"
-            raise UnlikeSampleError(error.sentence(column.name, where, kind), column.name, kind) from None
+            try:
+                cell = float(error.value)
+            except ValueError:
+                raise ValueError(error.sentence(column.name, where)) from None
+            kind = "integer" if cell.is_integer() else "number"
+            raise UnlikeSampleError(error.sentence(column.name, where, kind), column.name, cell, kind) from None
         raise ValueError(error.sentence(column.name, where)) from None
 
 
-def _parts_of(column: "Column", cells: Any, *, asked: bool) -> list[Any]:
+def _parts_of(column: "Column", cells: Any, *, asked: bool, tentative: bool) -> list[Any]:
     if not column.outputs:
         return []
     if cells is None or pa.types.is_null(cells.type):
@@ -158,7 +164,12 @@ def _parts_of(column: "Column", cells: Any, *, asked: bool) -> list[Any]:
             with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
                 cells = _numbers(cells)
         return [_floats(_yes_or_no(cells, asked=asked))]
-    return [_floats(_numbers(cells))]
+    numbers = _numbers(cells)
+    if tentative and column.kind == "integer" and column.source == "number" and pa.types.is_floating(numbers.type):
+        odd = pc.and_(pc.not_equal(numbers, pc.trunc(numbers)), pc.invert(pc.is_nan(numbers)))
+        if (row := pc.index(odd, True).as_py()) >= 0:
+            raise UnlikeSampleError("expected whole numbers", column.name, numbers[row].as_py(), "number")
+    return [_floats(numbers)]
 
 
 def _check_readable(cells: Any, column: "Column") -> None:

@@ -44,14 +44,18 @@ class Seen(NamedTuple):
 
 
 class UnlikeSampleError(ValueError):
-    """A cell shows that a column is not of the kind that a sample of it showed: its name, and a kind that fits."""
+    """A cell shows that a column is of another kind than a sample of it: its name, the cell, and a kind that fits."""
 
-    def __init__(self, sentence: str, column: str, kind: str):
-        super().__init__(sentence, column, kind)
-        self.column, self.kind = column, kind
+    def __init__(self, sentence: str, column: str, cell: float, kind: str):
+        super().__init__(sentence, column, cell, kind)
+        self.column, self.cell, self.kind = column, cell, kind
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+    def placed(self, where: str) -> "UnlikeSampleError":
+        """Return the error of rows that lie somewhere else, such as in a partition."""
+        return UnlikeSampleError(f"{where}: {self}", self.column, self.cell, self.kind)
 
 
 @dataclass(frozen=True)
