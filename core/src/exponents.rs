@@ -3,10 +3,11 @@
 //! Row i has evidence F_c, one number for each group of words, for and against class c. Its score is
 //! z_c = s^(−γ) Σ_b e_b F_cb + κ log p_c + β_c, with s its length, and the loss −Σ log softmax(z) of the right classes.
 //! z moves with the exponents (e, γ, κ) by u_c = (s^(−γ) F_c, −log s · Σ e F s^(−γ), log p_c), and with β_c by 1. With m the mean
-//! of u by the probabilities p_c, the curvature is Σ p_c (u_c − m)(u_c − m)ᵀ, but for how γ bends z.
+//! of u by the probabilities p_c, the curvature is Σ p_c (u_c − m)(u_c − m)ᵀ, and how γ bends z: −log s times the gradient, in
+//! the row and the column of γ.
 
 use crate::scatter::{Bucket, Part, add_products, padded};
-use crate::simd::{dispatch, fma};
+use crate::simd::{dispatch, dispatch_wide, fma};
 use crate::sparse::rises;
 use crate::special::exp_of_negative;
 use crate::threads;
@@ -14,6 +15,11 @@ use crate::whitened::cholesky;
 
 /// Classes of less probability add nothing to the curvature: it says how far to go, the gradient where to stop.
 const LEAST: f64 = 1e-4;
+/// Of the classes of less probability than this, of which a row may have many, the curvature of many rows takes every fourth,
+/// four times over, and others in the next row.
+const SURE: f64 = 1e-2;
+const MANY: usize = 1000;
+const EVERY: usize = 4;
 /// Moves that wait to be multiplied together.
 const BUCKET: usize = 128;
 /// Numbers multiplied side by side.
@@ -108,12 +114,12 @@ fn weigh_row<const FUSED: bool>((columns, values): (&[u8], &[f32]), weights: &[f
     }
 }
 
-/// The solution s of (C + δ diag C + ε) s = b, for a curvature C of 0 or more in all directions. NaN if it is not.
+/// The solution s of (C + δ |diag C| + ε) s = b, for a matrix there of 0 or more in all directions. NaN if it is not.
 pub fn solve_damped(curvature: &[f64], b: &[f64], damping: f64) -> Vec<f64> {
     let size = b.len();
     let mut factor = curvature.to_vec();
     for i in 0..size {
-        factor[i * size + i] += damping * curvature[i * size + i] + 1e-9;
+        factor[i * size + i] += damping * curvature[i * size + i].abs() + 1e-9;
     }
     cholesky(&mut factor, size);
     let mut x = b.to_vec();
@@ -134,7 +140,7 @@ pub fn slope(rows: Rows, at: At) -> Slope {
     let step = n.div_ceil((n * rows.evidence.classes * at.groups.len() / PIECE).clamp(1, MOST_PIECES)).max(1);
     let pieces = threads::map(n.div_ceil(step), rows.evidence.values.len() * 16, |piece| {
         let own = piece * step..((piece + 1) * step).min(n);
-        dispatch!(of_rows(rows, at, own))
+        dispatch_wide!(of_rows(rows, at, own), of_rows(rows, at, own))
     });
     let size = at.groups.len() + 2 + at.bias.len();
     let none = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
@@ -154,14 +160,15 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
     let mut out = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
     let stride = padded(moved);
     let (mut products, mut bucket) = (Part::new(stride, false), Bucket::new(BUCKET * stride, true));
-    let (mut p, mut evidence, mut places) = (vec![0.0; k], vec![0.0; k], vec![0; k]);
+    let (mut p, mut q, mut evidence, mut places) = (vec![0.0; k], vec![0.0; k], vec![0.0; k], vec![0; k]);
     // The exponents that a row's scores move with, by how much on average, and by how much more in each likely class.
     let (mut there, mut mean): (Vec<usize>, Vec<f64>) = (Vec::with_capacity(moved), Vec::with_capacity(moved));
-    let (mut shifts, mut rest) = (vec![0.0; k * stride], vec![0.0; stride]);
+    let (mut shifts, mut roots, mut rest) = (vec![0.0; k * stride], vec![0.0; k], vec![0.0; stride]);
     // Products of the moves of rows that have few.
     let mut few = vec![0.0; stride * stride];
-    // How biases and the other exponents bend the loss together, class by class.
-    let mut cross = vec![0.0; biases * moved];
+    // How γ bends the scores, with each exponent; how biases and the other exponents bend the loss together.
+    let (mut bend, mut cross) = (vec![0.0; g + 1], vec![0.0; moved * biases]);
+    let every = if rows.codes.len() < MANY { 1 } else { EVERY };
     for row in own {
         let (columns, values) = rows.evidence.row(row);
         let log_shares = &rows.log_shares[row * k..(row + 1) * k];
@@ -182,59 +189,66 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         there.extend(columns.iter().map(|&column| usize::from(column)));
         there.extend([g, g + 1]);
         mean.clear();
-        for (&column, own) in there.iter().zip(values.chunks_exact(k)) {
+        for own in values.chunks_exact(k) {
             mean.push(factor * dot_f32::<FUSED>(&p, own));
-            out.gradient[column] += weight * (mean[mean.len() - 1] - factor * f64::from(own[right]));
         }
         mean.push(-length * dot::<FUSED>(&p, &evidence));
         mean.push(dot::<FUSED>(&p, log_shares));
-        out.gradient[g] += weight * (mean[columns.len()] + length * evidence[right]);
+        let of_right = values.chunks_exact(k).map(|own| factor * f64::from(own[right]));
+        for ((&b, mean), x) in there.iter().zip(&mean).zip(of_right.chain([-length * evidence[right]])) {
+            let more = weight * (mean - x);
+            out.gradient[b] += more;
+            bend[b] -= length * more;
+        }
         out.gradient[g + 1] += weight * (mean[columns.len() + 1] - log_shares[right]);
         if biases > 0 {
             out.gradient[moved..].iter_mut().zip(&p).for_each(|(sum, p)| *sum += weight * p);
             out.gradient[moved + right] -= weight;
         }
         let mut number = 0;
-        for (c, p) in p.iter().enumerate() {
+        for (c, (&p, q)) in p.iter().zip(&mut q).enumerate() {
+            let times = if p >= SURE { 1 } else { every * usize::from((row + c) & (every - 1) == 0) };
+            *q = if p * (1.0 - p) >= LEAST { times as f64 * p } else { 0.0 };
             places[number] = c;
-            number += usize::from(p * (1.0 - p) >= LEAST);
+            number += usize::from(*q > 0.0);
         }
         let likely = &places[..number];
         let wide = padded(there.len());
         let lines = &mut shifts[..number * wide];
-        lines.fill(0.0);
-        for (line, &c) in lines.chunks_exact_mut(wide).zip(likely) {
-            for ((x, own), mean) in line.iter_mut().zip(values.chunks_exact(k)).zip(&mean) {
-                *x = factor * f64::from(own[c]) - mean;
-            }
-            line[columns.len()] = -length * evidence[c] - mean[columns.len()];
-            line[columns.len() + 1] = log_shares[c] - mean[columns.len() + 1];
+        for ((line, root), &c) in lines.chunks_exact_mut(wide).zip(&mut roots).zip(likely) {
+            *root = (weight * q[c]).sqrt();
+            line[columns.len()] = *root * (-length * evidence[c] - mean[columns.len()]);
+            line[columns.len() + 1] = *root * (log_shares[c] - mean[columns.len() + 1]);
+            line[there.len()..].fill(0.0);
         }
-        if biases > 0 {
+        for (i, (own, mean)) in values.chunks_exact(k).zip(&mean).enumerate() {
+            for ((line, root), &c) in lines.chunks_exact_mut(wide).zip(&roots).zip(likely) {
+                line[i] = root * (factor * f64::from(own[c]) - mean);
+            }
+        }
+        if biases > 0 && weight > 0.0 {
+            // Of the biases, the mean is by the classes that are taken, so that it stays a sum of squares.
+            let kept: f64 = likely.iter().map(|&c| q[c]).sum();
             let rest = &mut rest[..wide];
             rest.fill(0.0);
-            for (line, &c) in lines.chunks_exact(wide).zip(likely) {
-                let p = p[c];
-                rest.iter_mut().zip(line).for_each(|(sum, x)| *sum += p * x);
+            for (line, root) in lines.chunks_exact(wide).zip(&roots) {
+                rest.iter_mut().zip(line).for_each(|(sum, x)| *sum = fma::<FUSED>(*root, *x, *sum));
             }
-            // Of the biases, the mean is by the classes that are left, so that it stays a sum of squares.
-            let kept: f64 = likely.iter().map(|&c| p[c]).sum();
-            for (i, (line, &c)) in lines.chunks_exact(wide).zip(likely).enumerate() {
-                let weighed = weight * p[c];
-                let own = &mut cross[c * moved..(c + 1) * moved];
-                for ((x, r), &b) in line.iter().zip(rest.iter()).zip(&there) {
-                    own[b] += weighed * (x - r);
-                }
+            mean.iter_mut().zip(rest).for_each(|(mean, rest)| *mean += *rest / weight);
+            for ((&b, mean), own) in there.iter().zip(&mean).zip(values.chunks_exact(k)) {
+                let own = own.iter().map(|&x| f64::from(x));
+                add_cross::<FUSED>(&q, own, weight, factor, *mean, &mut cross[b * k..(b + 1) * k]);
+            }
+            for (b, own, scale) in [(g, &evidence[..], -length), (g + 1, log_shares, 1.0)] {
+                let mean = mean[columns.len() + b - g];
+                add_cross::<FUSED>(&q, own.iter().copied(), weight, scale, mean, &mut cross[b * k..(b + 1) * k]);
+            }
+            let last = likely.last().map_or(0, |&c| c + 1);
+            for &c in likely {
                 let own = &mut out.curvature[(moved + c) * size + moved..(moved + c + 1) * size];
-                let factor = weighed * (2.0 - kept);
-                likely[i..].iter().for_each(|&d| own[d] -= factor * p[d]);
-                own[c] += weighed;
-            }
-        }
-        for (line, &c) in lines.chunks_exact_mut(wide).zip(likely) {
-            let root = (weight * p[c]).sqrt();
-            for x in line {
-                *x *= root;
+                let less = weight * (kept - 2.0) * q[c];
+                own[c..last].iter_mut().zip(&q[c..last]).for_each(|(sum, &q)| *sum = fma::<FUSED>(less, q, *sum));
+                own[c] += weight * q[c];
             }
         }
         if 2 * there.len() < moved {
@@ -251,6 +265,9 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         }
     }
     products.empty(&mut bucket, stride);
+    for (b, bend) in bend.iter().enumerate() {
+        products.product[b * stride + g] += bend;
+    }
     fill_curvature(&mut out.curvature, moved, size, &products.product, &cross);
     out
 }
@@ -258,11 +275,21 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
 /// Turns scores into probabilities, and returns the logarithm of what their exponentials were divided by.
 #[inline(always)]
 fn softmax<const FUSED: bool>(scores: &mut [f64]) -> f64 {
-    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (wide, rest) = scores.as_chunks::<WIDE>();
+    let mut highest = [f64::NEG_INFINITY; WIDE];
+    for z in wide {
+        highest = std::array::from_fn(|i| if z[i] > highest[i] { z[i] } else { highest[i] });
+    }
+    let highest = highest.iter().chain(rest).copied().fold(f64::NEG_INFINITY, f64::max);
     for z in &mut *scores {
         *z = exp_of_negative::<FUSED>(*z - highest);
     }
-    let total = scores.iter().sum::<f64>();
+    let (wide, rest) = scores.as_chunks::<WIDE>();
+    let mut sums = [0.0; WIDE];
+    for p in wide {
+        sums = std::array::from_fn(|i| sums[i] + p[i]);
+    }
+    let total = halved(sums) + rest.iter().sum::<f64>();
     for p in scores {
         *p /= total;
     }
@@ -271,18 +298,26 @@ fn softmax<const FUSED: bool>(scores: &mut [f64]) -> f64 {
 
 /// Puts the sums of products above the diagonal, and those with biases, where they belong on both sides of it.
 fn fill_curvature(curvature: &mut [f64], moved: usize, size: usize, product: &[f64], cross: &[f64]) {
-    let stride = padded(moved);
+    let (stride, biases) = (padded(moved), size - moved);
     for a in 0..size {
         for b in 0..size {
             let (low, high) = (a.min(b), a.max(b));
             curvature[a * size + b] = if high < moved {
                 product[low * stride + high]
             } else if low < moved {
-                cross[(high - moved) * moved + low]
+                cross[low * biases + high - moved]
             } else {
                 curvature[low * size + high]
             };
         }
+    }
+}
+
+/// Adds how the biases of classes, of probabilities q, and one more exponent bend the loss: w q (s x − m), for its moves s x.
+#[inline(always)]
+fn add_cross<const FUSED: bool>(q: &[f64], x: impl Iterator<Item = f64>, w: f64, s: f64, m: f64, out: &mut [f64]) {
+    for ((out, q), x) in out.iter_mut().zip(q).zip(x) {
+        *out = fma::<FUSED>(w * q, fma::<FUSED>(s, x, -m), *out);
     }
 }
 
