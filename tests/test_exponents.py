@@ -285,20 +285,15 @@ def test_fitted_is_a_minimum():
     assert best < -(rows.weights @ even.log_posterior(rows)[np.arange(300), rows.codes])
 
 
-def descended(rows, found):
-    """By how much steps with the best damping, as many as there may be, still lower the loss of exponents that were found."""
-    best = found._improved(rows, gain=1e-15)
-    return found._slope(rows)[0] - best._slope(rows)[0]
-
-
 @pytest.mark.parametrize("classes", [3, 30])
 @pytest.mark.parametrize("rows", [300, 4000])
 def test_fitted_leaves_next_to_nothing(rows, classes):
-    rows = scored(4, rows, classes, groups=20, there=0.5)
+    rows = scored(8, rows, classes, groups=20, there=0.5)
     found = Exponents.fitted(rows, 20)
-    assert descended(rows, found) < 1e-6 * rows.weights.sum()
     _, gradient, curvature = found._slope(rows)
-    assert gradient @ np.linalg.solve(curvature, gradient) < 1e-6 * rows.weights.sum()
+    # twice what one more step would gain, with none of the numbers at a bound
+    assert found.prior > 0
+    assert gradient @ np.linalg.solve(curvature, gradient) < 1e-8 * rows.weights.sum()
 
 
 @pytest.mark.parametrize("best", [0, 3, 12, 24])
