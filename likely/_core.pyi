@@ -141,7 +141,8 @@ def exponent_slope(
     codes: NDArray[np.int64],
     weights: _Floats,
     at: tuple[_Floats, float, float, _Floats],
-) -> tuple[float, _Floats, _Floats]: ...
+    curved: bool = True,
+) -> tuple[float, _Floats, _Floats | None]: ...
 
 _Ints = NDArray[np.int32]
 _Offsets = NDArray[np.int64]

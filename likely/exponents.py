@@ -18,9 +18,11 @@ from likely import native
 from likely.statistics import Array
 
 # Steps end where the next would gain less than this, for each row: that one is taken, and what it leaves is far less.
-_STEPS, _GAIN = 30, 1e-5
+_STEPS, _GAIN = 30, 1e-7
 # The first steps, from afar, are of fewer rows, and end sooner.
-_FEW, _FIRST_GAIN = 1_500, 1e-3
+_FEW, _FIRST_GAIN = 1_000, 1e-3
+# After a step that gains less than this, for each row, the curvature is next to what it was.
+_NEAR = 3e-4
 _POWERS = (-0.5, 1.5)
 _MOST_BIASED = 500
 _FIRST_POWER = 0.5
@@ -114,7 +116,7 @@ class Exponents:
         # Rows come fold by fold, and folds are alike: the first of them tell nearly as much as all.
         few = rows.first(_FEW)
         few = few._replace(weights=few.weights * (rows.weights.sum() / max(few.weights.sum(), 1e-300)))
-        return begun._improved(few, gain=_FIRST_GAIN)._improved(rows, damping=0.0)
+        return begun._improved(few, gain=_FIRST_GAIN)._improved(rows, damping=0.01)
 
     def fitted_further(self, rows: Scored, column: Array) -> "Exponents":
         """Return the exponents of evidence that has one more column (rows × classes), beginning with these."""
@@ -125,7 +127,8 @@ class Exponents:
         # With very many classes none has a bias of its own: to find it takes a square of them, and rows of each.
         classes = len(self.bias)
         now = self if classes <= _MOST_BIASED else replace(self, bias=np.zeros(0))
-        flat, enough = now._flat(), gain * rows.weights.sum()
+        flat, total = now._flat(), rows.weights.sum()
+        enough = gain * total
         place = len(self.groups) + len(self.further)
         loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):
@@ -137,9 +140,10 @@ class Exponents:
                 # What single words add is not turned around: texts that come again would be taken for others.
                 moved[len(self.groups) : place] = np.maximum(moved[len(self.groups) : place], 0.0)
                 then = now._at(moved)
-                if 0 <= _expected_gain(moved - flat, gradient, curvature) < enough:
+                expected = _expected_gain(moved - flat, gradient, curvature)
+                if 0 <= expected < enough:
                     return then._with_biases(classes)  # the last step: what it gains need not be seen
-                slope = then._slope(rows)
+                slope = then._slope(rows, curvature if 0 <= expected < _NEAR * total else None)
                 if slope[0] <= loss or damping > 1e6:
                     break
                 damping = max(10 * damping, 1e-3)
@@ -173,23 +177,26 @@ class Exponents:
         z -= z.max(axis=1, keepdims=True)
         return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
 
-    def _slope(self, rows: Scored) -> tuple[float, Array, Array]:
-        """Return the loss, its gradient and its curvature."""
+    def _slope(self, rows: Scored, known: Array | None = None) -> tuple[float, Array, Array]:
+        """Return the loss, its gradient and its curvature: that which is known already, if it is given."""
         at = (self._columns, self.power, self.prior, self.bias)
-        loss, gradient, curvature = native.exponent_slope(*rows, at)
+        loss, gradient, found = native.exponent_slope(*rows, at, known is None)
         grouped, number = len(self.groups), len(self._columns)
         pull = ((self.groups - self.groups.mean()) / self.one) ** 2
         loss += float(pull.sum() + (self.prior - 1) ** 2 + (self.bias**2).sum() + ((self.further - 1) ** 2).sum())
         centred = (np.eye(grouped) - 1 / grouped) * (2 / self.one**2)
         gradient[:grouped] += centred @ self.groups
-        curvature[:grouped, :grouped] += centred
         gradient[grouped:number] += 2 * (self.further - 1)
-        curvature[grouped:number, grouped:number] += 2 * np.eye(number - grouped)
         gradient[number + 1] += 2 * (self.prior - 1)
-        curvature[number + 1, number + 1] += 2
         gradient[number + 2 :] += 2 * self.bias
-        curvature[number + 2 :, number + 2 :] += 2 * np.eye(len(self.bias))
-        return loss, gradient, curvature
+        if found is None:
+            assert known is not None
+            return loss, gradient, known
+        found[:grouped, :grouped] += centred
+        found[grouped:number, grouped:number] += 2 * np.eye(number - grouped)
+        found[number + 1, number + 1] += 2
+        found[number + 2 :, number + 2 :] += 2 * np.eye(len(self.bias))
+        return loss, gradient, found
 
 
 def _expected_gain(step: Array, gradient: Array, curvature: Array) -> float:

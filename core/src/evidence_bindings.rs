@@ -149,8 +149,10 @@ fn weigh_evidence<'py>(
     py.detach(|| exponents::weigh(evidence, weights)).into_pyarray(py).reshape(shape)
 }
 
-/// The loss of some exponents (groups, power, prior, biases), its gradient and its curvature.
+/// The loss of some exponents (groups, power, prior, biases), its gradient and, if it is asked for, its curvature.
 #[pyfunction]
+#[pyo3(signature = (evidence, lengths, log_shares, codes, weights, at, curved = true))]
+#[allow(clippy::too_many_arguments)]
 fn exponent_slope<'py>(
     py: Python<'py>,
     evidence: GivenEvidence<'py>,
@@ -159,7 +161,8 @@ fn exponent_slope<'py>(
     codes: Given<'py, i64>,
     weights: Given<'py, f64>,
     at: (Given<'py, f64>, f64, f64, Given<'py, f64>),
-) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+    curved: bool,
+) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, Option<Bound<'py, PyArray2<f64>>>)> {
     let rows = exponents::Rows {
         evidence: evidence.read()?,
         lengths: lengths.as_slice()?,
@@ -171,9 +174,10 @@ fn exponent_slope<'py>(
     if !rows.fits(at.groups.len()) || ![0, rows.evidence.classes].contains(&at.bias.len()) {
         return Err(unfit("rows"));
     }
-    let slope = py.detach(|| exponents::slope(rows, at));
+    let slope = py.detach(|| exponents::slope(rows, at, curved));
     let size = slope.gradient.len();
-    Ok((slope.loss, slope.gradient.into_pyarray(py), slope.curvature.into_pyarray(py).reshape([size, size])?))
+    let curvature = curved.then(|| slope.curvature.into_pyarray(py).reshape([size, size])).transpose()?;
+    Ok((slope.loss, slope.gradient.into_pyarray(py), curvature))
 }
 
 /// The step of Newton's method by a curvature that is damped: its diagonal grows by a share of itself. NaN if the curvature is

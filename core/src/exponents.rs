@@ -82,6 +82,12 @@ pub struct Slope {
     pub curvature: Vec<f64>,
 }
 
+impl Slope {
+    fn zero(size: usize, curved: bool) -> Self {
+        Self { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; if curved { size * size } else { 0 }] }
+    }
+}
+
 impl Rows<'_> {
     pub fn fits(&self, groups: usize) -> bool {
         let (n, k) = (self.codes.len(), self.evidence.classes);
@@ -135,15 +141,16 @@ pub fn solve_damped(curvature: &[f64], b: &[f64], damping: f64) -> Vec<f64> {
     x
 }
 
-pub fn slope(rows: Rows, at: At) -> Slope {
+/// Without a curvature, if none is asked for: that of a point nearby does as well for the last steps.
+pub fn slope(rows: Rows, at: At, curved: bool) -> Slope {
     let n = rows.codes.len();
     let step = n.div_ceil((n * rows.evidence.classes * at.groups.len() / PIECE).clamp(1, MOST_PIECES)).max(1);
     let pieces = threads::map(n.div_ceil(step), rows.evidence.values.len() * 16, |piece| {
         let own = piece * step..((piece + 1) * step).min(n);
-        dispatch_wide!(of_rows(rows, at, own), of_rows(rows, at, own))
+        dispatch_wide!(of_rows(rows, at, curved, own), of_rows(rows, at, curved, own))
     });
     let size = at.groups.len() + 2 + at.bias.len();
-    let none = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
+    let none = Slope::zero(size, curved);
     pieces.into_iter().fold(none, |mut all, piece| {
         all.loss += piece.loss;
         all.gradient.iter_mut().zip(piece.gradient).for_each(|(sum, more)| *sum += more);
@@ -153,11 +160,11 @@ pub fn slope(rows: Rows, at: At) -> Slope {
 }
 
 #[inline(always)]
-fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -> Slope {
+fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::Range<usize>) -> Slope {
     let (k, g) = (rows.evidence.classes, at.groups.len());
     let (moved, biases) = (g + 2, at.bias.len());
     let size = moved + biases;
-    let mut out = Slope { loss: 0.0, gradient: vec![0.0; size], curvature: vec![0.0; size * size] };
+    let mut out = Slope::zero(size, curved);
     let stride = padded(moved);
     let (mut products, mut bucket) = (Part::new(stride, false), Bucket::new(BUCKET * stride, true));
     let (mut p, mut q, mut evidence, mut places) = (vec![0.0; k], vec![0.0; k], vec![0.0; k], vec![0; k]);
@@ -204,6 +211,9 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
         if biases > 0 {
             out.gradient[moved..].iter_mut().zip(&p).for_each(|(sum, p)| *sum += weight * p);
             out.gradient[moved + right] -= weight;
+        }
+        if !curved {
+            continue;
         }
         let mut number = 0;
         for (c, (&p, q)) in p.iter().zip(&mut q).enumerate() {
@@ -263,6 +273,9 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, own: std::ops::Range<usize>) -
                 products.take(&mut bucket, 1.0, stride);
             }
         }
+    }
+    if !curved {
+        return out;
     }
     products.empty(&mut bucket, stride);
     for (b, bend) in bend.iter().enumerate() {
