@@ -171,6 +171,10 @@ class Mixture(ByColumn, Criteria):
         every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
         search = Search.of(self.n_starts if isinstance(start, str) else 1, random_generator(self.random_state))
         parts = self._parts(table, every)
+        for part in parts:  # infinity is refused in a sentence, before groups are looked for
+            block = Block(table, part.columns)
+            if isinstance(part.family, Gaussian) and any(_has_infinity(block.single(j)) for j in range(block.width)):
+                part.family.collect(block, every)
         first = self._first(rows, parts, search.seeds)
         aim = self._aim(rows, parts, first)
         look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
@@ -401,6 +405,10 @@ class Mixture(ByColumn, Criteria):
                 f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
                 "raise max_iterations or tolerance"
             )
+
+
+def _has_infinity(column: Block) -> bool:
+    return bool(np.isinf(column.dense()[:, column.number(0)]).any())
 
 
 def _tell_of_empty(k: int, removed: int, revived: int = 0) -> None:
