@@ -87,7 +87,8 @@ class Scored(NamedTuple):
 
     def first(self, rows: int) -> "Scored":
         """Return the first rows."""
-        return Scored(self.evidence.first(rows), *(array[:rows] for array in self[1:]))
+        _, lengths, log_shares, codes, weights = self
+        return Scored(self.evidence.first(rows), lengths[:rows], log_shares[:rows], codes[:rows], weights[:rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +131,15 @@ class Exponents:
         flat, total = now._flat(), rows.weights.sum()
         enough = gain * total
         place = len(self.groups) + len(self.further)
+        low, high = np.full(len(flat), -np.inf), np.full(len(flat), np.inf)
+        low[place], high[place] = _POWERS
+        low[place + 1] = 0.0  # a class that is more frequent is not less likely
+        # What single words add is not turned around: texts that come again would be taken for others.
+        low[len(self.groups) : place] = 0.0
         loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):
             while True:
-                # Not by LAPACK: the threads that it wakes would stay busy for a while, and in the way of ours.
-                moved = flat - native.solve_damped(curvature, gradient, damping)
-                moved[place] = np.clip(moved[place], *_POWERS)
-                moved[place + 1] = max(moved[place + 1], 0.0)  # a class that is more frequent is not less likely
-                # What single words add is not turned around: texts that come again would be taken for others.
-                moved[len(self.groups) : place] = np.maximum(moved[len(self.groups) : place], 0.0)
+                moved = flat + _step(curvature, gradient, damping, low - flat, high - flat)
                 then = now._at(moved)
                 expected = _expected_gain(moved - flat, gradient, curvature)
                 if 0 <= expected < enough:
@@ -197,6 +198,26 @@ class Exponents:
         found[number + 1, number + 1] += 2
         found[number + 2 :, number + 2 :] += 2 * np.eye(len(self.bias))
         return loss, gradient, found
+
+
+def _step(curvature: Array, gradient: Array, damping: float, low: Array, high: Array) -> Array:
+    """Return the damped step of Newton's method. Numbers that it would take beyond their bounds stop there.
+
+    >>> curvature, gradient = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-4.0, 1.0])
+    >>> _step(curvature, gradient, 0.0, np.full(2, -9.0), np.ones(2)).round(6).tolist()
+    [1.0, -1.0]
+    """
+    step, free = np.zeros(len(gradient)), np.full(len(gradient), True)
+    while free.any():
+        others = gradient[free] + curvature[np.ix_(free, ~free)] @ step[~free]
+        # Not by LAPACK: the threads that it wakes would stay busy for a while, and in the way of ours.
+        step[free] = -native.solve_damped(np.ascontiguousarray(curvature[np.ix_(free, free)]), others, damping)
+        beyond = free & ((step < low) | (step > high))
+        if not beyond.any():
+            break
+        step[beyond] = np.clip(step, low, high)[beyond]
+        free &= ~beyond
+    return step
 
 
 def _expected_gain(step: Array, gradient: Array, curvature: Array) -> float:

@@ -160,6 +160,7 @@ pub fn slope(rows: Rows, at: At, curved: bool) -> Slope {
 }
 
 #[inline(always)]
+#[allow(clippy::too_many_lines)]
 fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::Range<usize>) -> Slope {
     let (k, g) = (rows.evidence.classes, at.groups.len());
     let (moved, biases) = (g + 2, at.bias.len());
