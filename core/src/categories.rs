@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(columns[1].values, [-3.0, 500.5, 1e300]);
         assert_eq!(columns[1].counts, [0.0, 1.0, 1.0, 2.0, 1.0, 0.0]);
         let shares = [0.5, 0.5, 1.0, 0.0, 0.25, 0.75, 0.0, 1.0];
-        let shared = Shared { classes: 2, shares: &shares, weights: Some(&[2.0, 1.0, 4.0, 0.0]) };
-        let columns = count(&source(&x), &shared).unwrap();
+        let rows = Shared { classes: 2, shares: &shares, weights: Some(&[2.0, 1.0, 4.0, 0.0]) };
+        let columns = count(&source(&x), &rows).unwrap();
         assert_eq!(columns[0].counts, [2.0, 4.0, 1.0, 0.0]);
         assert_eq!(columns[1].values, [-3.0, 500.5]);
         let table = Table {
