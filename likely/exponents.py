@@ -252,7 +252,7 @@ def _one_for_all(rows: Scored, groups: int) -> float:
     if number < 2 * _FEW:
         return float(_GUESSES[best(number, 0, last)])
     near = best(_FEW, 0, last)
-    low, high = max(near - 1, 0), min(near + 1, last)
+    low, high = max(near - 2, 0), min(near + 2, last)
     found = best(number, low, high)
     # At an edge of what was looked at, the best may be beyond it.
     return float(_GUESSES[found if low < found < high else best(number, 0, last)])
