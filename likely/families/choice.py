@@ -45,7 +45,7 @@ def family_of_integers(block: Block, assignment: Assignment, most_categories: in
     n = counts.sum(axis=0)
     if len(values) < 2 or not n.any():
         return "categorical"
-    if not np.all((values == np.trunc(values)) & (np.abs(values) < 2.0**63)):
+    if not np.all(values == np.trunc(values)):
         return "gaussian"  # the column was said to be whole, or a sample of it was
     counts, n = counts[:, n > 0], n[n > 0]
     price = 0.5 * math.log(max(n.sum(), 2.0))

@@ -94,14 +94,14 @@ def _kind(cells: Any, source: str, *, codes: bool, named: bool) -> tuple[str, st
 
 
 def _kind_of_numbers(cells: Any) -> str:
-    """Return what numbers are: yes/no if all are 0 or 1, integers if all are whole, whatever type holds them.
+    """Return what numbers are: yes/no if they are 0 and 1, integers if all are whole, whatever type holds them.
 
     A library may make floats of integers among which one is missing.
     """
     found = _range(cells)
     if found is None or (pa.types.is_floating(cells.type) and not is_whole(cells)):
         return source_of(cells.type)
-    return "boolean" if found[0] in (0.0, 1.0) and found[1] in (0.0, 1.0) else "integer"
+    return "boolean" if found in ((0.0, 1.0), (0.0, 0.0)) else "integer"  # of a rare yes, a part may have none
 
 
 def is_whole(cells: Any) -> bool:
