@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.columns import CountedColumn, PlacedColumn, column_values, string_places, text_keys
+from likely.hashing import FIRST, GOLDEN, Keys, mixed
 from likely.statistics import Array, Assignment
 from likely.table import Block, SparseRows, Table
 
-Keys = NDArray[np.uint64]
-
 # So many rows are hashed at a time, so that their cells are read while they are near.
 _TILE = 1 << 14
-# Multipliers of splitmix64, and of the golden ratio, by which it counts.
-_GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class DistinctRows(NamedTuple):
@@ -179,7 +176,7 @@ def _dense_keys(table: Table, labels: Keys, seed: Any) -> Keys:
 def _sparse_keys(cells: SparseRows) -> Keys:
     """Return a key of every row of a sparse matrix, whatever the order of its cells; one of 0 says nothing."""
     values = _cell_keys(cells.values.astype(np.float64), None)
-    keys = _mixed(_mixed(cells.indices.astype(np.uint64) * _GOLDEN + _GOLDEN) + values)
+    keys = mixed(mixed(cells.indices.astype(np.uint64) * GOLDEN + GOLDEN) + values)
     keys[values == 0] = 0
     # Differences of sums that are taken modulo 2⁶⁴ are exact.
     before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(keys, dtype=np.uint64)])
@@ -218,7 +215,7 @@ def random_shares(seed: Any, number: int) -> Array:
 def _seeds(seed: Any, number: int) -> Keys:
     """Return as many random keys; they are the same on every machine."""
     # By a hash of what the seed looks like: NumPy's own generators would have to be imported first.
-    return _mixed(text_keys([seed]) + _GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
+    return mixed(text_keys([seed]) + GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
 
 
 def _keys(columns: Iterable[NDArray[Any]], seeds: Keys, total: Any = 0) -> Keys:
@@ -229,19 +226,12 @@ def _keys(columns: Iterable[NDArray[Any]], seeds: Keys, total: Any = 0) -> Keys:
     for column, seed in zip(columns, seeds, strict=True):
         keys = column.astype(np.uint64)
         keys += seed
-        keys *= _FIRST
+        keys *= FIRST
         keys ^= keys >> np.uint64(32)
         keys *= seed | np.uint64(1)
         keys += total
         total = keys
-    return _mixed(total)
-
-
-def _mixed(keys: Keys) -> Keys:
-    """Return keys of which each bit depends on all bits of what was given."""
-    keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
-    keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
-    return np.asarray(keys ^ (keys >> np.uint64(31)))
+    return mixed(total)
 
 
 def _cell_keys(cells: Array, names: Keys | None) -> Keys:
@@ -252,7 +242,7 @@ def _cell_keys(cells: Array, names: Keys | None) -> Keys:
         keys = cells.view(np.uint64)
     else:
         places = (np.where(missing, len(names), cells) if holes else cells).astype(np.intp)
-        keys = np.append(names, _GOLDEN)[places]
+        keys = np.append(names, GOLDEN)[places]
     if holes:
-        keys[missing] = _GOLDEN
+        keys[missing] = GOLDEN
     return keys

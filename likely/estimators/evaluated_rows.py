@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.distinct import Keys, row_keys
+from likely.distinct import row_keys
 from likely.estimators.classifier import GenerativeClassifier
 from likely.estimators.evaluation import Evaluation, SummedEvaluation, Sums, check_folds
 from likely.estimators.folds import MOST, Folds, Frequent, seed_of
 from likely.estimators.knowledge import Knowledge
 from likely.estimators.labelled import Labelled, every_row, labelled_whole, tell_of_unlabelled
 from likely.estimators.partly import check_unlabelled
+from likely.hashing import Keys
 from likely.joint import Part
 from likely.learn import all_but_each, collect_folds
 from likely.reading import Rows

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.distinct import Keys, row_keys
+from likely.distinct import row_keys
+from likely.hashing import Keys
 from likely.statistics import Array, Assignment
 from likely.table import Table
 

@@ -9,13 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
+from likely.hashing import GOLDEN, Keys, mixed
 from likely.reading.arrays import is_text
 from likely.text.documents import buffers
-
-Keys = NDArray[np.uint64]
-
-# Odd multipliers of splitmix64, of which one stands for a missing cell.
-_MISSING, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def drawn(batches: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
@@ -48,10 +44,10 @@ def content_keys(batch: pa.RecordBatch) -> Keys:
         seed = np.frombuffer(blake2b(name.encode(), digest_size=8).digest(), dtype="<u8").astype(np.uint64)
         text = _text_keys(column)
         if text is not None:
-            keys += _mixed(text + seed[0]) * (seed[0] | np.uint64(1))
+            keys += mixed(text + seed[0]) * (seed[0] | np.uint64(1))
         elif (numbers := _numbers(column)) is not None:
             native.add_row_keys(numbers[:, None], None, seed, keys)
-    return _mixed(keys)
+    return mixed(keys)
 
 
 def _text_keys(column: Any) -> Keys | None:
@@ -60,12 +56,12 @@ def _text_keys(column: Any) -> Keys | None:
         if names is None:
             return None
         places = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        return np.asarray(np.append(names, _MISSING)[places])
+        return np.asarray(np.append(names, GOLDEN)[places])
     if not is_text(column.type):
         return None
     keys = np.array(native.hash_texts(buffers(column)))
     if column.null_count:
-        keys[column.is_null().to_numpy(zero_copy_only=False)] = _MISSING
+        keys[column.is_null().to_numpy(zero_copy_only=False)] = GOLDEN
     return keys
 
 
@@ -90,12 +86,5 @@ def _told_apart(keys: Keys) -> Keys:
     order, starts = np.argsort(keys), np.flatnonzero(new)
     place = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
     changed = keys.copy()
-    changed[order] = np.where(place == 0, ordered, _mixed(ordered + place.astype(np.uint64) * _MISSING))
+    changed[order] = np.where(place == 0, ordered, mixed(ordered + place.astype(np.uint64) * GOLDEN))
     return changed
-
-
-def _mixed(keys: Keys) -> Keys:
-    """Return keys of which each bit depends on all bits of what was given."""
-    keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
-    keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
-    return np.asarray(keys ^ (keys >> np.uint64(31)))
