@@ -29,6 +29,16 @@ def collect_scatter(
 def collect_shared_moments(
     x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None, origin: _Floats
 ) -> list[_Floats]: ...
+def step_gaussian(
+    x: _Matrix,
+    columns: _Columns,
+    mean: _Floats,
+    precision: _Floats,
+    constant: _Floats,
+    log_weights: _Floats,
+    codes: _Codes | None,
+    weights: _Floats | None,
+) -> tuple[float, list[_Floats]] | None: ...
 def collect_shared_categories(
     x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None
 ) -> list[tuple[_Floats, _Floats]]: ...

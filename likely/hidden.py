@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from likely.joint import Joint, Part
 from likely.learn import collect
-from likely.statistics import Array, JointStatistics
+from likely.statistics import Array, JointStatistics, Shared, class_weights
 from likely.table import Columns, Table
 
 # A class that fewer rows than this belong to, all their shares together, is empty.
@@ -60,11 +60,14 @@ class Hidden:
 
     def expect(self, joint: Joint) -> Step:
         """Take a step: expect the classes of all rows, and collect."""
-        found, told = [], 0.0
+        if (found := joint.em_step(self.table, self.codes, self.weights)) is not None:
+            counts = class_weights(Shared(joint.classes, np.empty((0, 0)), None, found.class_weights))
+            return Step(JointStatistics(counts, (found.statistics,)), found.log_likelihood)
+        collected, told = [], 0.0
         for tile, shared, log_likelihood in joint.shares(self.table, self.codes, self.weights):
-            found.append(collect(tile, shared, joint.parts, joint.densities))
+            collected.append(collect(tile, shared, joint.parts, joint.densities))
             told += log_likelihood
-        return Step(reduce(operator.add, found), told)
+        return Step(reduce(operator.add, collected), told)
 
     def log_likelihood(self, joint: Joint) -> float:
         """Return the logarithm of the likelihood of all rows: what a step would tell, without taking it."""

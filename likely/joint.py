@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families import Density, Family, LinearForm, QuadraticForm, UnsolvableError, readable_errors, subtract_logs
+from likely.families import (
+    Density,
+    EMStep,
+    Family,
+    LinearForm,
+    QuadraticForm,
+    UnsolvableError,
+    readable_errors,
+    subtract_logs,
+)
 from likely.statistics import Array, JointStatistics, Labels, Shared
 from likely.table import Block, Columns, Table
 
@@ -150,6 +159,17 @@ class Joint:
             known = None if codes is None else codes[rows]
             told, class_weights = native.expect_classes(scores, self.log_weights, known, own)
             yield tile, Shared(self.classes, scores, own, class_weights), told
+
+    def em_step(self, table: Table, codes: NDArray[np.int32] | None, weights: Array | None) -> EMStep | None:
+        """Take a step of EM in one pass over the rows, if all columns follow one family that can; None if not."""
+        self._must_be_density("hidden classes")
+        if len(self.parts) != 1 or table.rows == 0:
+            return None
+        part, density = self.parts[0], self.densities[0]
+        with readable_errors(table, part.family.expects):
+            return part.family.em_step(
+                Block(table, part.columns), density, self.classes, self.log_weights, codes, weights
+            )
 
     def free_parameters(self) -> int:
         """Return the dimension of the parameter space; classes without rows have no parameters."""

@@ -592,3 +592,36 @@ def test_what_does_not_fit_is_said(parameters, message):
 def test_one_row_and_rows_that_are_all_alike():
     assert Mixture(1).fit([[1.0, 2.0]]).predict([[0.0, 0.0]]).tolist() == [0]
     assert np.isfinite(Mixture(1, covariance="diagonal").fit([[1.0, 2.0]] * 5).log_likelihood_)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("share_missing", [0.0, 0.2])
+@pytest.mark.parametrize("partly", [False, True])
+def test_an_em_step_in_one_pass_is_scoring_expecting_and_collecting(
+    covariance: str, kind: type, share_missing: float, partly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    X = (rng.normal(size=(1100, 5)) + 1e5 + 2 * rng.integers(3, size=(1100, 1))).astype(kind)
+    X[rng.random(X.shape) < share_missing] = np.nan
+    weights = rng.integers(0, 3, size=1100) / 2 if partly else None
+
+    def fitted() -> Mixture:
+        model = Mixture(3, covariance=covariance, max_iterations=8, tolerance=0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return model.fit(X, sample_weight=weights)
+
+    in_one_pass = fitted()
+    monkeypatch.setattr(Joint, "em_step", lambda *_: None)
+    in_three = fitted()
+    assert in_one_pass.log_likelihood_ == pytest.approx(in_three.log_likelihood_, rel=1e-10)
+    np.testing.assert_allclose(in_one_pass.predict_proba(X), in_three.predict_proba(X), atol=1e-6)
+    for one, three in zip(in_one_pass.joint_.densities, in_three.joint_.densities, strict=True):
+        np.testing.assert_allclose(one.mean, three.mean, rtol=1e-9)
+
+
+def test_what_overflows_in_one_pass_is_still_refused_or_fitted_in_three() -> None:
+    X = np.array([[1e200], [-1e200], [1.0], [2.0]])
+    with pytest.raises(ValueError, match="expected"):
+        Mixture(1, covariance="diagonal").fit(X)

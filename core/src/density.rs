@@ -147,7 +147,7 @@ pub fn products(source: &Source, linear: &linear::Linear, out: &mut [f64]) -> Re
     linear.score(source, out, |_, _| Ok(false))
 }
 
-fn row_sums(cells: &[f64], width: usize, rows: usize) -> Vec<f64> {
+pub fn row_sums(cells: &[f64], width: usize, rows: usize) -> Vec<f64> {
     (0..rows).map(|row| cells[row * width..(row + 1) * width].iter().sum()).collect()
 }
 

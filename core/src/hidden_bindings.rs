@@ -3,8 +3,8 @@
 use crate::belonging::Shared;
 use crate::source::Source;
 use crate::{
-    Array, Arrays, Counted, bad_cell, categories, check_sizes, counted_columns, expected, make_source, posterior,
-    scores, shaped, shared_scatter, soft, tied,
+    Array, Arrays, Counted, bad_cell, categories, check_sizes, counted_columns, density, diagonal_em, expected,
+    make_source, posterior, scores, shaped, shared_scatter, soft, tied,
 };
 use numpy::{
     PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods,
@@ -136,11 +136,59 @@ fn expect_classes<'py>(
     let codes = codes.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     check_sizes(&[(codes.map_or(rows, <[i32]>::len), rows), (weights.map_or(rows, <[f64]>::len), rows)])?;
-    if codes.is_some_and(|codes| codes.iter().any(|&code| code >= log_weights.len() as i32)) {
-        return Err(PyValueError::new_err("codes do not fit the classes"));
-    }
+    check_codes(codes, log_weights.len())?;
     let (told, counts) = py.detach(|| posterior::expect(joint, log_weights, codes, weights));
     Ok((told, PyArray1::from_vec(py, counts)))
+}
+
+/// A step of expectation maximisation of Gaussians with independent columns: Σ w log p(x), the weight of every class, and
+/// weight, sum and squares of every class and column about the means. `None` if a sum overflows.
+#[pyfunction]
+fn step_gaussian<'py>(
+    py: Python<'py>,
+    x: Array<'py>,
+    columns: Option<Vec<usize>>,
+    mean: PyReadonlyArray2<'py, f64>,
+    precision: PyReadonlyArray2<'py, f64>,
+    constant: PyReadonlyArray2<'py, f64>,
+    log_weights: PyReadonlyArray1<'py, f64>,
+    codes: Option<PyReadonlyArray1<'py, i32>>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Option<(f64, Arrays<'py>)>> {
+    let source = make_source(&x, columns, "real")?;
+    let (rows, k, d) = (source.rows(), mean.shape()[0], source.width());
+    let [mean, precision, constant] = [mean.as_slice()?, precision.as_slice()?, constant.as_slice()?];
+    let g = density::Gaussian { mean, precision, constant, classes: k };
+    let labels = diagonal_em::Labels {
+        log_weights: log_weights.as_slice()?,
+        codes: codes.as_ref().map(PyReadonlyArray1::as_slice).transpose()?,
+        weights: weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?,
+    };
+    check_sizes(&[
+        (mean.len(), k * d),
+        (precision.len(), k * d),
+        (constant.len(), k * d),
+        (labels.log_weights.len(), k),
+        (labels.codes.map_or(rows, <[i32]>::len), rows),
+        (labels.weights.map_or(rows, <[f64]>::len), rows),
+    ])?;
+    check_codes(labels.codes, k)?;
+    let Some(step) = py.detach(|| diagonal_em::step(&source, &g, &labels)).map_err(bad_cell)? else {
+        return Ok(None);
+    };
+    let m = step.moments;
+    let mut arrays = vec![shaped(py, step.counts, &[k])?];
+    for values in [m.weight, m.sum, m.second] {
+        arrays.push(shaped(py, values, &[k, d])?);
+    }
+    Ok(Some((step.log_likelihood, arrays)))
+}
+
+fn check_codes(codes: Option<&[i32]>, classes: usize) -> PyResult<()> {
+    if codes.is_some_and(|codes| codes.iter().any(|&code| code >= classes as i32)) {
+        return Err(PyValueError::new_err("codes do not fit the classes"));
+    }
+    Ok(())
 }
 
 pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -148,5 +196,6 @@ pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(collect_shared_categories, m)?)?;
     m.add_function(wrap_pyfunction!(collect_shared_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(collect_shared_expected, m)?)?;
+    m.add_function(wrap_pyfunction!(step_gaussian, m)?)?;
     m.add_function(wrap_pyfunction!(expect_classes, m)?)
 }

@@ -4,6 +4,7 @@ mod belonging;
 mod by_column;
 mod categories;
 mod density;
+mod diagonal_em;
 mod evidence;
 mod evidence_bindings;
 mod expected;

@@ -79,7 +79,7 @@ const BLOCK: usize = 4096;
 const ROOM: usize = 1 << 20;
 
 /// The number of rows in a block: [`BLOCK`], or more where the sums of so many blocks would not fit.
-fn block_rows(rows: usize, numbers: usize) -> usize {
+pub fn block_rows(rows: usize, numbers: usize) -> usize {
     let blocks = (ROOM / numbers.max(1)).max(1);
     BLOCK.max(rows.div_ceil(blocks))
 }

@@ -2,6 +2,7 @@
 
 from likely.families.base import (
     Density,
+    EMStep,
     Family,
     LinearForm,
     QuadraticForm,
@@ -33,6 +34,7 @@ __all__ = [
     "Counts",
     "CovariancePrior",
     "Density",
+    "EMStep",
     "Exponential",
     "Family",
     "Gamma",

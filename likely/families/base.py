@@ -32,6 +32,14 @@ class QuadraticForm(NamedTuple):
     c: Array
 
 
+class EMStep(NamedTuple):
+    """What a step of EM finds: Σ w log p(x), how much rows count in each class, and the statistics for the M step."""
+
+    log_likelihood: float
+    class_weights: Array
+    statistics: Statistics
+
+
 class Density(ABC):
     """p(x | class) for a block of columns, in every class."""
 
@@ -151,6 +159,21 @@ class Family(ABC):
     def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
         """Collect the statistics of rows of which a share belongs to each class: one class after the other."""
         return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
+
+    def em_step(
+        self,
+        block: Block,
+        given: Density,
+        classes: Labels,
+        log_weights: Array,
+        codes: NDArray[np.int32] | None,
+        weights: Array | None,
+    ) -> EMStep | None:
+        """Take a step of EM in one pass, if this family is all there is and has a kernel for that; None if not.
+
+        ``codes``: the indices of the classes that are known, −1 of the others; ``weights``: how much rows count.
+        """
+        return None
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the dimension of the parameter space: how many numbers the data have chosen in so many classes."""

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families.base import Density, Family, UnsolvableError, on_one_line, read_number
+from likely.families.base import Density, EMStep, Family, UnsolvableError, on_one_line, read_number
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
 from likely.families.missing import collect_expected, collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
-from likely.statistics import Array, Assignment, Shared, Statistics, plain_label
+from likely.statistics import Array, Assignment, Labels, Shared, Statistics, plain_label
 from likely.table import Block
 
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
@@ -24,6 +24,8 @@ _COLLINEAR_EXPECTED = 1e-10
 _ROUNDING = 1e-7
 # The variance of a direction that is left out, where a number is needed for it, in units of the largest.
 _NEXT_TO_FLAT = 1e6
+# Of more columns than this, 64 rows leave the first caches, and one pass is no faster than three.
+_ONE_PASS = 128
 
 
 @dataclass(frozen=True)
@@ -206,8 +208,7 @@ class Gaussian(Family):
         about = (np.ascontiguousarray(shared.shares), shared.weights, origin)
         if self.covariance != "full":
             sums = native.collect_shared_moments(block.dense(), block.columns, self.domain, *about)
-            named = dict(zip(("weight", "sum", "square"), sums, strict=True))
-            return Statistics(named, dict.fromkeys(named, ("class", "column")), {"class": shared.classes}, origin)
+            return _moments_about(origin, shared.classes, sums)
         # One covariance of all classes needs no products of each.
         tied = self.tied == 1 and self.pooling is None
         try:
@@ -217,6 +218,27 @@ class Gaussian(Family):
                 raise
             return collect_expected(block, shared, given)
         return full_statistics(shared.classes, sums, origin)
+
+    def em_step(
+        self,
+        block: Block,
+        given: Density,
+        classes: Labels,
+        log_weights: Array,
+        codes: NDArray[np.int32] | None,
+        weights: Array | None,
+    ) -> EMStep | None:
+        """Take the E step and collect for the M step in one pass over the rows, if columns are independent numbers."""
+        if not isinstance(given, DiagonalGaussian) or self.domain != "real" or block.width > _ONE_PASS:
+            return None
+        mean, precision, constant = given.kernel
+        found = native.step_gaussian(
+            block.dense(), block.columns, mean, precision, constant, log_weights, codes, weights
+        )
+        if found is None:
+            return None
+        log_likelihood, (class_weights, *sums) = found
+        return EMStep(log_likelihood, class_weights, _moments_about(mean, classes, sums))
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of means, and of variances and covariances in as many matrices as there are."""
@@ -301,6 +323,11 @@ class LogNormal(Gaussian):
         super().__post_init__()
         if self.covariance == "full":
             raise ValueError("expected a diagonal covariance of log-normal columns, got 'full': take logarithms first")
+
+
+def _moments_about(origin: Array, classes: Labels, sums: list[Array]) -> Statistics:
+    named = dict(zip(("weight", "sum", "square"), sums, strict=True))
+    return Statistics(named, dict.fromkeys(named, ("class", "column")), {"class": classes}, origin.copy())
 
 
 def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Array:

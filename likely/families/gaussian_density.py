@@ -30,7 +30,8 @@ class DiagonalGaussian(Density):
         return len(self.mean)
 
     @cached_property
-    def _kernel(self) -> tuple[Array, Array, Array]:
+    def kernel(self) -> tuple[Array, Array, Array]:
+        """μ, 1/σ and −log σ − ½ log 2π of every class and column; 0 of a column that was never seen."""
         never = np.isnan(self.variance)
         variance = np.where(never, 1.0, self.variance)
         constant = -0.5 * (np.log(variance) + _LOG_2PI)
@@ -47,7 +48,7 @@ class DiagonalGaussian(Density):
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
-        native.score_gaussian(block.dense(), block.columns, self.domain, *self._kernel, out)
+        native.score_gaussian(block.dense(), block.columns, self.domain, *self.kernel, out)
         if self.domain == "log":
             native.score_jacobian(block.dense(), block.columns, out)
 
@@ -63,7 +64,7 @@ class DiagonalGaussian(Density):
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = μ/σ² and θ₀ if every class has the same variances."""
-        mean, precision, _ = self._kernel
+        mean, precision, _ = self.kernel
         if self.domain != "real" or np.any(precision != precision[0]):
             return None
         theta = mean * precision**2
@@ -73,7 +74,7 @@ class DiagonalGaussian(Density):
         """Return A = −½ diag(1/σ²), b = μ/σ² and c."""
         if self.domain != "real":
             return None
-        mean, precision, constant = self._kernel
+        mean, precision, constant = self.kernel
         precision = precision**2
         A = -0.5 * precision[:, :, None] * np.eye(mean.shape[1])
         return QuadraticForm(A, mean * precision, constant.sum(axis=1) - 0.5 * (mean**2 * precision).sum(axis=1))
