@@ -234,11 +234,13 @@ def _one_for_all(rows: Scored, groups: int) -> float:
     def best(number: int, low: int, high: int) -> int:
         """Return the best guess for the first rows, of those from low to high."""
         each, sums, log_shares = np.arange(number), total[:number], rows.log_shares[:number]
+        z = np.empty_like(sums)  # one for all guesses: fresh memory would take as long as the sums
 
         @cache
         def loss(guess: int) -> float:
-            z = _GUESSES[guess] * sums + log_shares
-            z -= z.max(axis=1, keepdims=True)
+            np.multiply(sums, _GUESSES[guess], out=z)
+            np.add(z, log_shares, out=z)
+            np.subtract(z, z.max(axis=1, keepdims=True), out=z)
             right = z[each, rows.codes[:number]]
             return float(rows.weights[:number] @ (np.log(np.exp(z, out=z).sum(axis=1)) - right))
 
