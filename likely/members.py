@@ -23,7 +23,7 @@ from likely.features import Features
 from likely.grouped import Grouped
 from likely.joint import Part
 from likely.learn import collect_folds, deal
-from likely.mixed import mix
+from likely.mixed import Line, mix
 from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment, Statistics, class_shares, class_weights
 from likely.stored import Arrays, stored_value
@@ -301,7 +301,13 @@ class Plain:
 
 
 def choose_mixture(
-    encoded: Table, folds: Folds, *, parts: tuple[Part, ...], components: list[int], seed: Any
+    encoded: Table,
+    folds: Folds,
+    *,
+    parts: tuple[Part, ...],
+    components: list[int],
+    seed: Any,
+    line: Line = lambda _: None,
 ) -> Chosen:
     """Find so many components of every class, and score each fold by those of the others."""
     models: dict[int, tuple[Density | None, Array]] = {}
@@ -311,7 +317,7 @@ def choose_mixture(
         shares = np.log(class_shares(class_weights(known).sums["weight"]))
         density = None  # there is nothing to know its rows by
         if others.any():
-            part, statistics = mix(encoded.taken(others), known, parts, components, seed, starts=1)
+            part, statistics = mix(encoded.taken(others), known, parts, components, seed, starts=1, line=line)
             density = part.family.solve(statistics)
         models[fold] = density, shares
 
@@ -323,7 +329,7 @@ def choose_mixture(
                 out[rows] = shares if density is None else log_posteriors(density, some.taken(rows), shares)
         return out
 
-    part, statistics = mix(encoded, folds.assignment, parts, components, seed)
+    part, statistics = mix(encoded, folds.assignment, parts, components, seed, line=line)
     return Chosen(part.family, statistics, score(encoded, np.arange(encoded.rows)), score)
 
 

@@ -5,6 +5,7 @@ class comes from is hidden, and found by expectation maximisation, class by clas
 """
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -18,6 +19,7 @@ from likely.mixed_density import MixedDensity, MixedStatistics, columns_of
 from likely.mixtures import Aim, Search, climbed
 from likely.statistics import Assignment, JointStatistics, Statistics
 from likely.table import Block, Columns, Table
+from likely.telling import printable
 
 # Components that are tried for a class at most, if their number is to be found.
 _MOST = 8
@@ -25,6 +27,9 @@ _MOST = 8
 _ROWS_EACH = 5
 _TOLERANCE = 1e-4
 _STEPS = 100
+
+Line = Callable[[Callable[[], str]], object]
+"""Is told at every step what is being tried, to be called if it is to be shown."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +121,11 @@ def mix(
     components: int | str | list[int],
     seed: Any = 0,
     starts: int = 2,
+    line: Line = lambda _: None,
 ) -> tuple[Part, MixedStatistics]:
     """Find the components of every class: so many, of each class so many, or with "auto" as many as the BIC favours.
+
+    ``line`` is told what is being tried.
 
     >>> X = np.array([[-5.0, -5.2, -4.9, -5.1, -5.2, 5.0, 5.1, 4.8, 5.2, 4.9, 0.0, 0.2, -0.1, 0.1]]).T
     >>> rows = Assignment(np.array(["inner", "outer"]), np.repeat([1, 0], [10, 4]).astype(np.int32))
@@ -135,7 +143,8 @@ def mix(
             continue
         own = Hidden(table.taken(rows), None, None if weights is None else weights[rows])
         number = components[c] if isinstance(components, list) else components
-        best = _mixture(own, parts, number, generator, starts).statistics
+        label = printable(str(classes[c]))
+        best = _mixture(own, parts, number, generator, starts, label, line).statistics
         for m in range(len(best.classes)):
             one = best.of_classes(slice(m, m + 1), classes[c : c + 1])
             if m == len(found):
@@ -148,14 +157,22 @@ def mix(
     return Part(family, family.columns), MixedStatistics.of(tuple(each.with_classes(classes) for each in found))
 
 
-def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, generator: Any, starts: int) -> Climb:
+def _mixture(
+    rows: Hidden,
+    parts: tuple[Part, ...],
+    components: int | str,
+    generator: Any,
+    starts: int,
+    label: str,
+    line: Line,
+) -> Climb:
     """Return the mixture of one class."""
     most = max(rows.table.rows // _ROWS_EACH, 1)
     if not isinstance(components, str):
-        return _climbed(rows, parts, min(components, most), generator, starts)
+        return _climbed(rows, parts, min(components, most), generator, starts, label, line)
     best, least = None, np.inf
     for k in range(1, min(_MOST, most) + 1):
-        found = _climbed(rows, parts, k, generator, starts)
+        found = _climbed(rows, parts, k, generator, starts, label, line)
         price = found.joint.free_parameters() * np.log(max(rows.weight, 1.0))
         bic = -2 * found.log_likelihood + price
         if best is not None and not bic < least:
@@ -165,9 +182,14 @@ def _mixture(rows: Hidden, parts: tuple[Part, ...], components: int | str, gener
     return best
 
 
-def _climbed(rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any, starts: int) -> Climb:
+def _climbed(
+    rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any, starts: int, label: str, line: Line
+) -> Climb:
+    def told() -> str:
+        return f"{k} component{'s' if k > 1 else ''} of class {label}"
+
     search = Search.of(starts if k > 1 else 1, generator)
     aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
-    best = climbed(rows, aim, search, watch=lambda _: None).best
+    best = climbed(rows, aim, search, watch=lambda _: line(told)).best
     assert best is not None
     return best

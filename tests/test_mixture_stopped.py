@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import likely
-from likely import Mixture
+from likely import Classifier, Mixture
 from likely.estimators import watching
 
 
@@ -92,7 +92,7 @@ def test_a_component_begun_anew_stays_so(tmp_path):
 KILLED = """
 import sys, time
 import numpy as np
-from likely import Mixture
+from likely import Classifier, Mixture
 from likely.estimators import watching
 sys.path.insert(0, {folder!r})
 from test_mixture_stopped import rows
@@ -207,6 +207,33 @@ def test_a_line_shows_how_far_a_long_fit_is(progress, where, shown, monkeypatch)
         assert f"{model.log_likelihoods_[0] / 300:.6f} for each row" in said
         assert said.endswith("\r")
         assert said.split("\r")[-2].strip() == ""  # nothing stays
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize("where", [Terminal, io.StringIO])
+def test_a_line_shows_which_components_of_a_class_are_tried(calibrate, where, monkeypatch):
+    monkeypatch.setattr(watching, "_PATIENCE", -1)
+    monkeypatch.setattr(watching, "_AGAIN", -1)
+    screen = where()
+    monkeypatch.setattr(sys, "stderr", screen)
+    X = rows()
+    y = np.where(np.arange(len(X)) % 2, "odd", "even\x1b[2J")
+    Classifier(components="auto", covariance="full", calibrate=calibrate).fit(X, y)
+    said = screen.getvalue()
+    if where is Terminal:
+        lines = {line.strip() for line in said.split("\r")}
+        assert {"1 component of class odd", r"2 components of class even\x1b[2J", "2 components of class odd"} <= lines
+        assert "\x1b" not in said
+        assert said.split("\r")[-2].strip() == ""  # nothing stays
+    else:
+        assert said == ""
+
+
+@pytest.mark.parametrize("put", [None, object()], ids=["none", "without isatty"])
+def test_no_line_without_a_terminal(put, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", put)
+    X = rows()
+    assert Classifier(components=2).fit(X, np.arange(len(X)) % 2).class_count_.sum() == len(X)
 
 
 def test_nothing_is_shown_of_a_short_fit(monkeypatch):

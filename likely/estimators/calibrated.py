@@ -14,6 +14,7 @@ from likely.estimators.knowledge import Knowledge
 from likely.estimators.laws import Laws
 from likely.estimators.naive_bayes import NaiveBayes
 from likely.estimators.saved import Saved
+from likely.estimators.watching import ProgressLine
 from likely.families import Gaussian, Together, on_one_line
 from likely.joint import Part
 from likely.members import Chooser, MemberEncoding, Plain, choose_mixture
@@ -167,7 +168,7 @@ class Classifier(NaiveBayes):
         knowledge = super()._begun(table, assignment)
         if not self.calibrate:
             return knowledge
-        parts = knowledge.parts
+        parts, line = knowledge.parts, ProgressLine(True)
         more: list[tuple[MemberEncoding, Chooser]] = []
         if len(parts) == 1 and isinstance(parts[0].family, Mixed):
             parts = parts[0].family.blocks
@@ -175,14 +176,15 @@ class Classifier(NaiveBayes):
             found = knowledge.statistics.blocks[0]
             assert isinstance(found, MixedStatistics)
             numbers = np.maximum((found.weights > 0).sum(axis=0), 1).tolist()
-            chooser = partial(choose_mixture, parts=parts, components=numbers, seed=self.random_state)
+            chooser = partial(choose_mixture, parts=parts, components=numbers, seed=self.random_state, line=line)
             more.append((Plain(table.columns.width), chooser))
         groups = tuple(
             tuple(range(table.columns.width) if part.columns is None else part.columns)
             for part in parts
             if isinstance(part.family, Together)
         )
-        chosen = select(table, assignment, seed=self.random_state, groups=groups, guessed=guessed, more=more)
+        with line:
+            chosen = select(table, assignment, seed=self.random_state, groups=groups, guessed=guessed, more=more)
         return knowledge.with_selection(chosen)
 
     def _first(
@@ -191,7 +193,8 @@ class Classifier(NaiveBayes):
         components = self._components()
         if components == 1 or not parts:
             return super()._first(table, assignment, parts)
-        part, statistics = mix(table, assignment, parts, components, self.random_state)
+        with ProgressLine(True) as line:
+            part, statistics = mix(table, assignment, parts, components, self.random_state, line=line)
         return (part,), JointStatistics(class_weights(assignment), (statistics,))
 
     def _components(self) -> int | str:

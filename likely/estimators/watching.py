@@ -18,6 +18,7 @@ from likely.estimators.saved import Saved
 from likely.hidden import Ascent, Climb, Hidden
 from likely.joint import Joint, Part
 from likely.mixtures import Search, Start
+from likely.reading.watching import looked_at
 from likely.statistics import JointStatistics
 from likely.table import SparseRows, Table
 
@@ -34,7 +35,13 @@ class ProgressLine:
 
     def __init__(self, wanted: bool):
         self._began = self._shown = monotonic()
-        self._line = bool(wanted and sys.stderr is not None and sys.stderr.isatty())
+        self._line = bool(wanted) and looked_at()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def __call__(self, told: Callable[[], str]) -> None:
         """Show the line, if it is time to."""

@@ -18,7 +18,7 @@ _ONE = Lock()
 @contextmanager
 def watched(rows: "Rows", doing: str) -> Iterator[None]:
     """Show how far rows have been read."""
-    if not _looked_at() or not _ONE.acquire(blocking=False):
+    if not looked_at() or not _ONE.acquire(blocking=False):
         yield
         return
     done = Event()
@@ -32,7 +32,7 @@ def watched(rows: "Rows", doing: str) -> Iterator[None]:
         _ONE.release()
 
 
-def _looked_at() -> bool:
+def looked_at() -> bool:
     """Say whether a person looks on: errors go to a terminal, not to a file, or whatever was put in its place."""
     try:
         return sys.stderr.isatty()
