@@ -3,7 +3,7 @@
 
 use crate::density::{Gaussian, row_sums};
 use crate::moments::{Moments, block_rows};
-use crate::simd::{dispatch, fma};
+use crate::simd::{dispatch_wide, fma};
 use crate::source::{BadCell, Source};
 use crate::special::exp_of_negative;
 use crate::threads;
@@ -11,9 +11,8 @@ use std::ops::Range;
 
 /// Rows that are read together. A column of them is a run of vectors.
 const TILE: usize = 64;
-/// Rows whose sums are taken side by side: enough for no addition to wait for the one before.
-const LANES: usize = 16;
-/// What is left of them from tile to tile.
+/// Numbers that are left of a sum from tile to tile. Within a tile `LANES` rows are added side by side, four vectors of
+/// them: enough for no addition to wait for the one before.
 const KEPT: usize = 4;
 
 /// Which classes are known (−1: none), and how much rows count.
@@ -44,15 +43,17 @@ struct Sums {
 
 /// Adds up rows side by side until [`KEPT`] numbers are left.
 #[inline(always)]
-fn fold(lanes: [f64; LANES], to: &mut [f64; KEPT]) {
-    for i in 0..KEPT {
-        to[i] += (lanes[i] + lanes[i + KEPT]) + (lanes[i + 2 * KEPT] + lanes[i + 3 * KEPT]);
+fn fold<const LANES: usize>(lanes: [f64; LANES], to: &mut [f64; KEPT]) {
+    for lanes in lanes.as_chunks::<{ 4 * KEPT }>().0 {
+        for i in 0..KEPT {
+            to[i] += (lanes[i] + lanes[i + KEPT]) + (lanes[i + 2 * KEPT] + lanes[i + 3 * KEPT]);
+        }
     }
 }
 
 /// log p(x, y) of a tile, class after class.
 #[inline(always)]
-fn score<const MISSING: bool, const FUSED: bool>(
+fn score<const LANES: usize, const MISSING: bool, const FUSED: bool>(
     cells: &[[f64; TILE]],
     g: &Gaussian,
     all: &[f64],
@@ -143,7 +144,7 @@ fn expect<const FUSED: bool>(scores: &mut [[f64; TILE]], first: usize, count: us
 
 /// Adds the cells of a tile, about the means, by the responsibilities of its rows.
 #[inline(always)]
-fn add<const MISSING: bool, const FUSED: bool>(
+fn add<const LANES: usize, const MISSING: bool, const FUSED: bool>(
     cells: &[[f64; TILE]],
     responsibilities: &[[f64; TILE]],
     mean: &[f64],
@@ -187,18 +188,27 @@ fn add<const MISSING: bool, const FUSED: bool>(
 }
 
 #[inline(always)]
-fn tile_step<const MISSING: bool, const FUSED: bool>(
+fn tile_step<const LANES: usize, const FUSED: bool>(
     cells: &[[f64; TILE]],
     rows: Range<usize>,
+    missing: bool,
     g: &Gaussian,
     all: &[f64],
     labels: &Labels,
     scores: &mut [[f64; TILE]],
     sums: &mut Sums,
 ) {
-    score::<MISSING, FUSED>(cells, g, all, labels.log_weights, scores);
+    if missing {
+        score::<LANES, true, FUSED>(cells, g, all, labels.log_weights, scores);
+    } else {
+        score::<LANES, false, FUSED>(cells, g, all, labels.log_weights, scores);
+    }
     sums.log_likelihood += expect::<FUSED>(scores, rows.start, rows.len(), labels);
-    add::<MISSING, FUSED>(cells, scores, g.mean, sums);
+    if missing {
+        add::<LANES, true, FUSED>(cells, scores, g.mean, sums);
+    } else {
+        add::<LANES, false, FUSED>(cells, scores, g.mean, sums);
+    }
 }
 
 /// Takes a step; `None` if a sum overflows, so that rows are to be looked at in another way.
@@ -226,11 +236,10 @@ pub fn step(source: &Source, g: &Gaussian, labels: &Labels) -> Result<Option<Ste
                 cells.fill([0.0; TILE]); // what the rows before have left could be NaN
             }
             let missing = source.load_columns(rows.clone(), TILE, cells.as_flattened_mut())?;
-            if missing {
-                dispatch!(tile_step::<true>(&cells, rows, g, &all, labels, &mut scores, &mut sums));
-            } else {
-                dispatch!(tile_step::<false>(&cells, rows, g, &all, labels, &mut scores, &mut sums));
-            }
+            dispatch_wide!(
+                tile_step::<32>(&cells, rows, missing, g, &all, labels, &mut scores, &mut sums),
+                tile_step::<16>(&cells, rows, missing, g, &all, labels, &mut scores, &mut sums)
+            );
         }
         Ok(sums)
     });

@@ -17,10 +17,48 @@ pub unsafe fn with_avx2<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// What the machine has, or less if the environment's LIKELY_SIMD says so: "none" or "avx2". It is asked for once.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn level() -> Level {
+    static FOUND: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let has_avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        let most = match std::env::var("LIKELY_SIMD").as_deref() {
+            Ok("none") => Level::Any,
+            Ok("avx2") => Level::Avx2,
+            _ => Level::Avx512,
+        };
+        let found = match (has_avx2, has_avx512) {
+            (false, _) => Level::Any,
+            (true, false) => Level::Avx2,
+            (true, true) => Level::Avx512,
+        };
+        most.min(found)
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Any,
+    Avx2,
+    Avx512,
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    level() >= Level::Avx2
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn has_avx512() -> bool {
+    level() >= Level::Avx512
 }
 
 /// # Safety
@@ -29,15 +67,6 @@ pub fn has_avx2() -> bool {
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
 pub unsafe fn with_avx512<R>(f: impl FnOnce() -> R) -> R {
     f()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-pub fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && has_avx2()
 }
 
 /// Asks for a place in memory that will be read soon.

@@ -24,8 +24,6 @@ _COLLINEAR_EXPECTED = 1e-10
 _ROUNDING = 1e-7
 # The variance of a direction that is left out, where a number is needed for it, in units of the largest.
 _NEXT_TO_FLAT = 1e6
-# Of more columns than this, 64 rows leave the first caches, and one pass is no faster than three.
-_ONE_PASS = 128
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,7 @@ class Gaussian(Family):
         weights: Array | None,
     ) -> EMStep | None:
         """Take the E step and collect for the M step in one pass over the rows, if columns are independent numbers."""
-        if not isinstance(given, DiagonalGaussian) or self.domain != "real" or block.width > _ONE_PASS:
+        if not isinstance(given, DiagonalGaussian) or self.domain != "real":
             return None
         mean, precision, constant = given.kernel
         found = native.step_gaussian(

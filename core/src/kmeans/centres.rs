@@ -2,7 +2,7 @@
 
 use super::points::Points;
 use super::real::Real;
-use super::tile::{EVEN, Least, Packed, ROWS, together};
+use super::tile::{EVEN, Least, Packed, ROWS, run_length};
 use crate::threads;
 
 /// No centre: what fills a group up.
@@ -181,17 +181,17 @@ impl<T: Real> Centres<T> {
         weights.resize(features * places, T::ZERO);
         let mut begin = vec![T::INFINITY; places];
         let (mut reach, mut norms) = (0.0f64, vec![0.0; self.number]);
-        let mut group = 0;
+        let (mut group, mut run) = (0, 0..0);
         for (place, &centre) in self.centre_at.iter().enumerate() {
             while place >= self.starts[group + 1] {
                 group += 1;
             }
+            if place == run.end {
+                run = place..place + run_length::<T>(features, self.starts[group + 1] - place);
+            }
             if centre == NOBODY {
                 continue;
             }
-            // The run that the place is in, and how long it is.
-            let run = place - (place - self.starts[group]) % together(features);
-            let length = together(features).min(self.starts[group + 1] - run);
             let value = self.value(centre as usize);
             let norm: f64 = value.iter().map(|c| c * c).sum();
             norms[centre as usize] = norm;
@@ -201,7 +201,7 @@ impl<T: Real> Centres<T> {
                 if self.transposed {
                     feature * places + place
                 } else {
-                    run * features + feature * length + (place - run)
+                    run.start * features + feature * run.len() + (place - run.start)
                 }
             };
             for (j, &c) in value.iter().enumerate() {

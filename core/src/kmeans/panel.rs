@@ -2,7 +2,7 @@
 
 use super::real::Real;
 use super::tile::{ROWS, Side};
-use super::vector::Vector;
+use super::vector::Transpose;
 
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
@@ -55,7 +55,7 @@ impl<T: Real> Panel<T> {
 /// # Safety
 /// The machine must have the instructions of `V`; every row must be good for the columns.
 #[inline(always)]
-unsafe fn turn<V: Vector>(rows: &Side<*const V::Number>, origin: &[V::Number], out: &mut [V::Number]) {
+unsafe fn turn<V: Transpose>(rows: &Side<*const V::Number>, origin: &[V::Number], out: &mut [V::Number]) {
     let columns = origin.len();
     assert!(out.len() >= columns * ROWS);
     let whole = columns / V::LANES * V::LANES;

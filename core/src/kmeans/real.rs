@@ -1,6 +1,6 @@
 //! The two kinds of numbers that are scored: float32 for rows of float32, float64 for all others.
 
-use super::vector::Vector;
+use super::vector::{Transpose, Vector};
 use std::fmt::Debug;
 use std::ops::{Add, Mul, Sub};
 
@@ -9,9 +9,12 @@ pub trait Real:
 {
     /// as many as one instruction takes on a machine with AVX2
     #[cfg(target_arch = "x86_64")]
-    type Fast: Vector<Number = Self>;
-    /// as many, on any machine
-    type Plain: Vector<Number = Self>;
+    type Fast: Transpose<Number = Self>;
+    /// as many as on a machine with AVX-512
+    #[cfg(target_arch = "x86_64")]
+    type Wide: Vector<Number = Self>;
+    /// as many as with AVX2, on any machine
+    type Plain: Transpose<Number = Self>;
     const ZERO: Self;
     const INFINITY: Self;
     /// Half the distance from 1 to the next number: what rounding once may cost, relatively.
@@ -35,10 +38,12 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($kind:ty, $lanes:literal, $fast:ident) => {
+    ($kind:ty, $lanes:literal, $fast:ident, $wide:ident) => {
         impl Real for $kind {
             #[cfg(target_arch = "x86_64")]
             type Fast = std::arch::x86_64::$fast;
+            #[cfg(target_arch = "x86_64")]
+            type Wide = std::arch::x86_64::$wide;
             type Plain = [$kind; $lanes];
             const ZERO: Self = 0.0;
             const INFINITY: Self = <$kind>::INFINITY;
@@ -73,5 +78,5 @@ macro_rules! real {
         }
     };
 }
-real!(f32, 8, __m256);
-real!(f64, 4, __m256d);
+real!(f32, 8, __m256, __m512);
+real!(f64, 4, __m256d, __m512d);

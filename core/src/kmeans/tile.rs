@@ -9,11 +9,16 @@ use super::vector::Vector;
 /// Groups are filled up to a multiple of it with centres infinitely far away.
 pub const EVEN: usize = 2;
 
-/// Centres that are scored together: six fill the registers, four leave room for the least scores, which counts where
-/// columns are few. The last of a group may be fewer.
+/// Centres that are scored together, if so many of a group are left. Their sums fill the registers: six centres where these
+/// are 16, or four where columns are few, to leave room for the least scores; with AVX-512 as many as sum up in 16 of 32.
 #[inline(always)]
-pub fn together(columns: usize) -> usize {
-    if columns < 96 { 4 } else { 6 }
+pub fn run_length<T: Real>(columns: usize, left: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::has_avx512() {
+        let most = 16 / (ROWS / T::Wide::LANES);
+        return most.min(1 << left.ilog2());
+    }
+    left.min(if columns < 96 { 4 } else { 6 })
 }
 
 /// Rows of a panel.
@@ -55,8 +60,8 @@ impl<T: Real> Least<T> {
     }
 }
 
-/// A group of centres as they are multiplied with panels: their weights in runs of [`together`], the last one shorter, each
-/// column by column; and what each score begins with.
+/// A group of centres as they are multiplied with panels: their weights in runs of [`run_length`], each column by
+/// column; and what each score begins with.
 #[derive(Clone, Copy)]
 pub struct Packed<'a, T> {
     pub weights: &'a [T],
@@ -66,26 +71,26 @@ pub struct Packed<'a, T> {
 }
 
 /// # Safety
-/// `x` must be good for 2 vectors of each column, [`ROWS`] apart, `w` and `begin` for `W` numbers of each. `ahead` may
+/// `x` must be good for `S` vectors of each column, [`ROWS`] apart, `w` and `begin` for `W` numbers of each. `ahead` may
 /// be any place: as much of what lies there as is read at `x` is asked for.
 #[inline(always)]
-unsafe fn scores<V: Vector, const W: usize>(
+unsafe fn scores<V: Vector, const S: usize, const W: usize>(
     columns: usize,
     mut x: *const V::Number,
     mut w: *const V::Number,
     begin: &[V::Number],
     mut ahead: *const V::Number,
-) -> [[V; 2]; W] {
+) -> [[V; S]; W] {
     // Safe: the caller's promise.
     unsafe {
-        let mut sums: [[V; 2]; W] = std::array::from_fn(|c| [V::all(begin[c]); 2]);
+        let mut sums: [[V; S]; W] = std::array::from_fn(|c| [V::all(begin[c]); S]);
         for _ in 0..columns {
             crate::simd::prefetch_later(ahead);
-            ahead = ahead.wrapping_add(2 * V::LANES);
-            let (low, high) = (V::load(x), V::load(x.add(V::LANES)));
+            ahead = ahead.wrapping_add(S * V::LANES);
+            let cells: [V; S] = std::array::from_fn(|s| V::load(x.add(s * V::LANES)));
             for (c, sums) in sums.iter_mut().enumerate() {
                 let weight = V::all(*w.add(c));
-                *sums = [low.fused(weight, sums[0]), high.fused(weight, sums[1])];
+                *sums = std::array::from_fn(|s| cells[s].fused(weight, sums[s]));
             }
             x = x.add(ROWS);
             w = w.add(W);
@@ -94,14 +99,14 @@ unsafe fn scores<V: Vector, const W: usize>(
     }
 }
 
-/// The least two scores so far of the rows of two vectors, and the place of the least.
-struct Best<V> {
-    first: [V; 2],
-    second: [V; 2],
-    place: [V; 2],
+/// The least two scores so far of the rows of `S` vectors, and the place of the least.
+struct Best<V, const S: usize> {
+    first: [V; S],
+    second: [V; S],
+    place: [V; S],
 }
 
-impl<V: Vector> Best<V> {
+impl<V: Vector, const S: usize> Best<V, S> {
     /// Takes in `W` centres from `done` on.
     ///
     /// # Safety
@@ -118,7 +123,7 @@ impl<V: Vector> Best<V> {
         // Safe: the caller's promise.
         unsafe {
             let weights = packed.weights.as_ptr().add(done * columns);
-            let scores = scores::<V, W>(columns, x, weights, &packed.begin[done..done + W], ahead);
+            let scores = scores::<V, S, W>(columns, x, weights, &packed.begin[done..done + W], ahead);
             for (c, scores) in scores.iter().enumerate() {
                 let here = V::all(V::Number::of((packed.place + done + c) as f64));
                 for (r, score) in scores.iter().enumerate() {
@@ -134,7 +139,7 @@ impl<V: Vector> Best<V> {
 /// # Safety
 /// The machine must have the instructions of `V`.
 #[inline(always)]
-unsafe fn least_of<V: Vector>(
+unsafe fn least_of<V: Vector, const S: usize>(
     panel: &[V::Number],
     packed: Packed<V::Number>,
     ahead: *const V::Number,
@@ -145,21 +150,24 @@ unsafe fn least_of<V: Vector>(
     assert!(packed.weights.len() >= centres * columns && centres.is_multiple_of(EVEN));
     // Safe: the lengths are checked above, and whole vectors fit into ROWS.
     unsafe {
-        for side in (0..ROWS).step_by(2 * V::LANES) {
+        for side in (0..ROWS).step_by(S * V::LANES) {
             let (far, x) = (V::all(V::Number::INFINITY), panel.as_ptr().add(side));
-            let mut best = Best { first: [far; 2], second: [far; 2], place: [V::all(V::Number::ZERO); 2] };
+            let mut best = Best { first: [far; S], second: [far; S], place: [V::all(V::Number::ZERO); S] };
             let mut done = 0;
             let mut ahead = ahead.wrapping_add(side * columns);
             while centres > done {
-                match together(columns).min(centres - done) {
+                let run = run_length::<V::Number>(columns, centres - done);
+                match run {
+                    16 => best.take::<16>(columns, x, &packed, done, ahead),
+                    8 => best.take::<8>(columns, x, &packed, done, ahead),
                     6 => best.take::<6>(columns, x, &packed, done, ahead),
                     4 => best.take::<4>(columns, x, &packed, done, ahead),
                     _ => best.take::<EVEN>(columns, x, &packed, done, ahead),
                 }
-                done += together(columns);
+                done += run;
                 ahead = x;
             }
-            for r in 0..2 {
+            for r in 0..S {
                 let at = side + r * V::LANES;
                 best.first[r].store(out.first.as_mut_ptr().add(at));
                 best.second[r].store(out.second.as_mut_ptr().add(at));
@@ -175,17 +183,37 @@ unsafe fn least_of<V: Vector>(
 #[target_feature(enable = "avx2,fma")]
 unsafe fn least_fast<T: Real>(panel: &[T], packed: Packed<T>, ahead: *const T, out: &mut Least<T>) {
     // Safe: the caller's promise.
-    unsafe { least_of::<T::Fast>(panel, packed, ahead, out) }
+    unsafe { least_of::<T::Fast, 2>(panel, packed, ahead, out) }
+}
+
+/// # Safety
+/// The machine must have AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
+unsafe fn least_wide<T: Real>(panel: &[T], packed: Packed<T>, ahead: *const T, out: &mut Least<T>) {
+    // Safe: the caller's promise.
+    unsafe {
+        if T::Wide::LANES == ROWS {
+            least_of::<T::Wide, 1>(panel, packed, ahead, out);
+        } else {
+            least_of::<T::Wide, 2>(panel, packed, ahead, out);
+        }
+    }
 }
 
 /// The least scores of a panel (columns × rows) among a group of centres.
 #[inline(always)]
 pub fn least<T: Real>(panel: &[T], packed: Packed<T>, ahead: *const T, out: &mut Least<T>) {
     #[cfg(target_arch = "x86_64")]
+    if crate::simd::has_avx512() {
+        // Safe: the line above asked the machine.
+        return unsafe { least_wide(panel, packed, ahead, out) };
+    }
+    #[cfg(target_arch = "x86_64")]
     if crate::simd::has_avx2() {
         // Safe: the line above asked the machine.
         return unsafe { least_fast(panel, packed, ahead, out) };
     }
     // Safe: these need no special instructions.
-    unsafe { least_of::<T::Plain>(panel, packed, ahead, out) }
+    unsafe { least_of::<T::Plain, 2>(panel, packed, ahead, out) }
 }

@@ -17,7 +17,14 @@ pub trait Vector: Copy {
     unsafe fn greater(self, other: Self) -> Self;
     /// `one` where `self` is less than `other`, else `two`.
     unsafe fn where_less(self, other: Self, one: Self, two: Self) -> Self;
-    /// Reads a vector of each of [`Self::LANES`] rows from a column on, takes `origin` from it, and writes them as columns `stride` apart.
+}
+
+/// Vectors that also turn rows into columns.
+///
+/// # Safety
+/// As of [`Vector`].
+pub trait Transpose: Vector {
+    /// Reads a vector of each of [`Vector::LANES`] rows from a column on, takes `origin` from it, and writes them as columns `stride` apart.
     unsafe fn transpose(
         rows: &[*const Self::Number],
         column: usize,
@@ -68,7 +75,9 @@ impl<T: Real, const L: usize> Vector for [T; L] {
     unsafe fn where_less(self, other: Self, one: Self, two: Self) -> Self {
         std::array::from_fn(|i| if self[i] < other[i] { one[i] } else { two[i] })
     }
+}
 
+impl<T: Real, const L: usize> Transpose for [T; L] {
     #[inline(always)]
     unsafe fn transpose(rows: &[*const T], column: usize, origin: *const T, to: *mut T, stride: usize) {
         for (r, row) in rows.iter().enumerate() {
@@ -81,14 +90,13 @@ impl<T: Real, const L: usize> Vector for [T; L] {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use super::Vector;
+mod x86 {
+    use super::{Transpose, Vector};
     #[allow(clippy::wildcard_imports)]
     use std::arch::x86_64::*;
 
     macro_rules! vector {
-        ($kind:ty, $number:ty, $load:ident, $store:ident, $all:ident, $fma:ident, $min:ident, $max:ident, $cmp:ident,
-         $blend:ident, $sub:ident, $turn:ident) => {
+        ($kind:ty, $number:ty, $load:ident, $store:ident, $all:ident, $fma:ident, $min:ident, $max:ident, $where_less:ident) => {
             // Safe, all of them: the promise of whoever calls a method of the trait.
             impl Vector for $kind {
                 type Number = $number;
@@ -126,9 +134,39 @@ mod avx2 {
 
                 #[inline(always)]
                 unsafe fn where_less(self, other: Self, one: Self, two: Self) -> Self {
-                    unsafe { $blend(two, one, $cmp::<_CMP_LT_OQ>(self, other)) }
+                    unsafe { $where_less(self, other, one, two) }
                 }
+            }
+        };
+    }
 
+    macro_rules! where_less {
+        ($name:ident, $kind:ty, |$a:ident, $b:ident, $one:ident, $two:ident| $chosen:expr) => {
+            /// # Safety
+            /// The machine must have the instructions.
+            #[inline(always)]
+            unsafe fn $name($a: $kind, $b: $kind, $one: $kind, $two: $kind) -> $kind {
+                // Safe: the caller's promise.
+                unsafe { $chosen }
+            }
+        };
+    }
+    where_less!(less_8, __m256, |a, b, one, two| _mm256_blendv_ps(two, one, _mm256_cmp_ps::<_CMP_LT_OQ>(a, b)));
+    where_less!(less_4, __m256d, |a, b, one, two| _mm256_blendv_pd(two, one, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)));
+    where_less!(less_wide_16, __m512, |a, b, one, two| _mm512_mask_blend_ps(
+        _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b),
+        two,
+        one
+    ));
+    where_less!(less_wide_8, __m512d, |a, b, one, two| _mm512_mask_blend_pd(
+        _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b),
+        two,
+        one
+    ));
+
+    macro_rules! transpose {
+        ($kind:ty, $number:ty, $load:ident, $store:ident, $sub:ident, $turn:ident) => {
+            impl Transpose for $kind {
                 #[inline(always)]
                 unsafe fn transpose(
                     rows: &[*const $number],
@@ -137,6 +175,7 @@ mod avx2 {
                     to: *mut $number,
                     stride: usize,
                 ) {
+                    // Safe: the caller's promise.
                     unsafe {
                         let origin = $load(origin);
                         let columns = $turn(std::array::from_fn(|r| $sub($load(rows[r].add(column)), origin)));
@@ -187,6 +226,7 @@ mod avx2 {
             })
         }
     }
+
     vector!(
         __m256,
         f32,
@@ -196,10 +236,7 @@ mod avx2 {
         _mm256_fmadd_ps,
         _mm256_min_ps,
         _mm256_max_ps,
-        _mm256_cmp_ps,
-        _mm256_blendv_ps,
-        _mm256_sub_ps,
-        turn_singles
+        less_8
     );
     vector!(
         __m256d,
@@ -210,9 +247,30 @@ mod avx2 {
         _mm256_fmadd_pd,
         _mm256_min_pd,
         _mm256_max_pd,
-        _mm256_cmp_pd,
-        _mm256_blendv_pd,
-        _mm256_sub_pd,
-        turn_doubles
+        less_4
     );
+    vector!(
+        __m512,
+        f32,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_set1_ps,
+        _mm512_fmadd_ps,
+        _mm512_min_ps,
+        _mm512_max_ps,
+        less_wide_16
+    );
+    vector!(
+        __m512d,
+        f64,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_set1_pd,
+        _mm512_fmadd_pd,
+        _mm512_min_pd,
+        _mm512_max_pd,
+        less_wide_8
+    );
+    transpose!(__m256, f32, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_sub_ps, turn_singles);
+    transpose!(__m256d, f64, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_sub_pd, turn_doubles);
 }
