@@ -138,3 +138,59 @@ def test_a_bad_cell_is_named_by_row_column_and_value():
         assert caught.value.args == (2, 1, -5.0)
     with pytest.raises(native.BadCellError):
         native.collect_moments(np.full((1, 1), 0.5), None, "count", 1, codes[:1], None, False, "square")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda none: native.begin_scores(np.empty((3, 0)), none),
+        lambda none: native.likeliest(np.empty((3, 0)), none),
+        lambda none: native.expect_classes(np.empty((3, 0)), none, None, None),
+        lambda _: native.collect_categories(np.ones((3, 1)), None, "real", 0, np.full(3, -1, np.int32), None),
+        lambda none: native.score_full(
+            np.ones((3, 1)), [], np.empty((2, 0)), none, none, np.zeros(2), None, np.zeros((3, 2))
+        ),
+        lambda _: native.collect_shared_expected(
+            np.ones((3, 1)), [], np.ones((3, 2)), None, np.empty((2, 0)), np.empty((2, 0, 0))
+        ),
+    ],
+)
+def test_no_class_and_no_column_are_refused(ask):
+    with pytest.raises(ValueError, match="at least one class and one column"):
+        ask(np.empty(0))
+
+
+@pytest.mark.parametrize("count", [0.0, -1.0, np.nan])
+def test_counts_of_words_that_are_none_are_no_evidence(count):
+    words = (
+        np.array([0, 2]),
+        np.array([0, 1], np.int32),
+        np.array([3.0, 2.0]),
+        np.array([3.0, 2.0]),
+        np.zeros(1, np.uint8),
+    )
+    rows = (
+        np.array([0, 1, 2]),
+        np.zeros(2, np.int32),
+        np.array([count, count], np.float32),
+        np.array([0, 1], np.int32),
+        np.ones(2),
+        np.ones(2),
+    )
+    (starts, _, evidence), shares = native.evidence_out_of_fold(
+        words, np.array([3.0, 2.0]), rows, [0, 1, 2], (np.empty(0), np.empty(0))
+    )
+    assert len(starts) == 3
+    assert np.isfinite(evidence).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_tables_of_characters_are_text():
+    tables = (
+        np.zeros(300, np.uint8),
+        np.array([200], np.uint32),
+        np.array([0, 1], np.uint32),
+        np.array([0xE9], np.uint8),
+    )
+    with pytest.raises(ValueError, match="not UTF-8"):
+        native.count_units(["é"], ("words", 1, 1, True, "strict", []), tables)

@@ -318,7 +318,9 @@ fn without_fold(words: Words, classes: &Classes, rows: Rows, fold: std::ops::Ran
         sums.fill(0.0);
         own().for_each(|&(word, count)| sums[place[word]] += f64::from(count));
         there.clear();
-        there.extend((0..groups).filter(|&group| sums[group] > 0.0));
+        there.extend(own().map(|&(word, _)| place[word]));
+        there.sort_unstable();
+        there.dedup();
         there.iter().enumerate().for_each(|(slot, &group)| slots[group] = slot);
         all.clear();
         all.resize(2 * there.len() * k, 0.0);

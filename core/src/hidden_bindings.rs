@@ -3,8 +3,8 @@
 use crate::belonging::Shared;
 use crate::source::Source;
 use crate::{
-    Array, Arrays, Counted, bad_cell, categories, check_sizes, counted_columns, density, diagonal_em, expected,
-    make_source, posterior, scores, shaped, shared_scatter, soft, tied,
+    Array, Arrays, Counted, bad_cell, categories, check_sizes, check_some, counted_columns, density, diagonal_em,
+    expected, make_source, posterior, scores, shaped, shared_scatter, soft, tied,
 };
 use numpy::{
     PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods,
@@ -106,6 +106,7 @@ fn collect_shared_expected<'py>(
 ) -> PyResult<Arrays<'py>> {
     let source = make_source(&x, columns, "real")?;
     let (k, d) = (shares.shape()[1], source.width());
+    check_some(k, d)?;
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     let gaussians = expected::Gaussians { mean: mean.as_slice()?, precision: precision.as_slice()? };
     let each = if gaussians.precision.len() == d * d { d * d } else { k * d * d };
@@ -132,6 +133,7 @@ fn expect_classes<'py>(
 ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
     let rows = joint.shape()[0];
     let log_weights = log_weights.as_slice()?;
+    check_some(log_weights.len(), 1)?;
     let joint = scores(&mut joint, rows, log_weights.len())?;
     let codes = codes.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
     let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;

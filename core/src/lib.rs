@@ -150,6 +150,14 @@ fn check_sizes(given: &[(usize, usize)]) -> PyResult<()> {
     Err(PyValueError::new_err("the parameters do not fit the columns and classes"))
 }
 
+/// Refuses sizes of 0, of which no kernel could take anything.
+fn check_some(classes: usize, columns: usize) -> PyResult<()> {
+    if classes > 0 && columns > 0 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err("expected at least one class and one column"))
+}
+
 type Arrays<'py> = Vec<Bound<'py, PyArrayDyn<f64>>>;
 
 /// Weight, sum and a second sum ("square" or "excess") about an origin, classes × columns each: (origin, weight, sum, second).
@@ -274,6 +282,7 @@ fn collect_categories<'py>(
 ) -> PyResult<Counted<'py>> {
     let source = make_source(&x, columns, domain)?;
     let assignment = make_assignment(source.rows(), classes, &codes, weights.as_ref())?;
+    check_some(classes, 1)?;
     counted_columns(py, py.detach(|| categories::count(&source, &assignment)).map_err(bad_cell)?, classes)
 }
 
@@ -447,6 +456,7 @@ fn score_full<'py>(
 ) -> PyResult<()> {
     let source = make_source(&x, columns, "real")?;
     let (k, d) = (mean.shape()[0], source.width());
+    check_some(k, d)?;
     let full = whitened::Full {
         mean: mean.as_slice()?,
         whitener: whitener.as_slice()?,
@@ -638,6 +648,7 @@ fn posterior_in_place<'py>(
 #[pyfunction]
 fn begin_scores<'py>(mut joint: PyReadwriteArray2<'py, f64>, log_weights: PyReadonlyArray1<'py, f64>) -> PyResult<()> {
     check_sizes(&[(joint.shape()[1], log_weights.len())])?;
+    check_some(log_weights.len(), 1)?;
     posterior::begin(joint.as_slice_mut()?, log_weights.as_slice()?);
     Ok(())
 }
@@ -652,6 +663,7 @@ fn likeliest<'py>(
     let rows = joint.shape()[0];
     let log_weights = log_weights.as_slice()?;
     check_sizes(&[(joint.shape()[1], log_weights.len())])?;
+    check_some(log_weights.len(), 1)?;
     let joint = joint.as_slice()?;
     let mut out = vec![0; rows];
     py.detach(|| posterior::likeliest(joint, log_weights, &mut out));

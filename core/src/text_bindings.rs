@@ -110,6 +110,11 @@ pub fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult
     if let Some((kinds, folded, starts, becomes)) = tables {
         (alphabet.kinds, alphabet.folded) = (kinds.as_slice()?, folded.as_slice()?);
         (alphabet.starts, alphabet.becomes) = (starts.as_slice()?, becomes.as_slice()?);
+        let text = std::str::from_utf8(alphabet.becomes).ok();
+        let begins = |&start: &u32| text.is_some_and(|text| text.is_char_boundary(start as usize));
+        if !alphabet.starts.iter().all(begins) {
+            return Err(PyValueError::new_err("what characters become is not UTF-8"));
+        }
     }
     // longer than any document, yet twice of it is a number, too
     Ok(Analysis { kind, shortest: *shortest, longest: (*longest).min(usize::MAX / 4), alphabet })
