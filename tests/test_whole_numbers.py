@@ -473,3 +473,56 @@ def test_infinity_among_whole_numbers_is_named():
     for make in (lambda: Mixture(1).fit(table), lambda: NaiveBayes().fit(table, list("abab"))):
         with pytest.raises(ValueError, match=r"got inf in row (index 3|4) of column 'x'"):
             make()
+
+
+def frame_of_floats(rng, rows=200):
+    return pd.DataFrame({"length": rng.exponential(size=rows) + 0.01, "angle": rng.normal(size=rows)})
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "Float64"])
+@pytest.mark.parametrize(
+    "make", [NaiveBayes, Classifier, lambda: Mixture(2)], ids=["NaiveBayes", "Classifier", "Mixture"]
+)
+def test_a_frame_of_floats_keeps_its_columns_above_0(make, kind, tmp_path):
+    rng = np.random.default_rng(0)
+    frame, y = frame_of_floats(rng).astype(kind), rng.integers(0, 2, 200)
+    model = make().fit(frame, y)
+    model.save(tmp_path / "model")
+    for asked in (
+        model,
+        load(tmp_path / "model"),
+        make().partial_fit(frame[:99], y[:99]).partial_fit(frame[99:], y[99:]),
+    ):
+        drawn = np.asarray(asked.sample(500, random_state=0)[0])
+        assert drawn[:, 0].min() == 0.0
+        assert drawn[:, 1].min() < 0.0
+    model.partial_fit(frame - 3.0, y)
+    assert np.asarray(model.sample(500, random_state=0)[0])[:, 0].min() < 0.0
+
+
+def test_merged_frames_of_floats_span_the_ranges_of_both():
+    rng = np.random.default_rng(0)
+    frame, y = frame_of_floats(rng), rng.integers(0, 2, 200)
+    one, other = NaiveBayes().fit(frame, y), NaiveBayes().fit(frame - 3.0, y)
+    assert one.merge(NaiveBayes().fit(frame, y)).sample(500, random_state=0)[0][:, 0].min() == 0.0
+    assert one.merge(other).sample(500, random_state=0)[0][:, 0].min() < 0.0
+
+
+@pytest.mark.parametrize(
+    "make", [NaiveBayes, Classifier, lambda: Mixture(2)], ids=["NaiveBayes", "Classifier", "Mixture"]
+)
+@pytest.mark.parametrize("extra", ["whole", "floats"])
+def test_a_row_of_weight_0_says_nothing_of_kinds_and_ranges(make, extra):
+    rng = np.random.default_rng(0)
+    frame, y = frame_of_floats(rng), rng.integers(0, 2, 200)
+    if extra == "whole":
+        frame["count"] = rng.poisson(4.0, 200)
+    far = pd.DataFrame({name: [-50] if name == "count" else [-50.5] for name in frame})
+    model = make().fit(
+        pd.concat([frame, far], ignore_index=True), np.append(y, 0), sample_weight=np.append(np.ones(200), 0)
+    )
+    want = make().fit(frame, y)
+    assert str(getattr(model, "schema_", "")) == str(getattr(want, "schema_", ""))
+    drawn = model.sample(500, random_state=0)[0]
+    columns = ["length", "count"] if extra == "whole" else [0]
+    assert all(np.asarray(drawn[c] if extra == "whole" else drawn[:, c]).min() >= 0 for c in columns)

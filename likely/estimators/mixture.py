@@ -185,6 +185,8 @@ class Mixture(ByColumn, Criteria):
         self._tell_of(best, k)
         self._keep(table, Knowledge(aim.parts, best.statistics, table.columns, None))
         self._keep_schema(schema, "group")
+        if schema is None and not isinstance(rows, HiddenRows):
+            self._keep_ranges(X, sample_weight)
         self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
@@ -229,7 +231,9 @@ class Mixture(ByColumn, Criteria):
         _tell_of_empty(len(known.statistics.classes), removed)
         self._replace(knowledge)
         if as_table:
-            self.schema_ = self.schema_.reaching(self._opened(X))
+            self.schema_ = self.schema_.reaching(self._opened(X).with_weight(sample_weight))
+        else:
+            self._keep_ranges(X, sample_weight, more=True)
         self.log_likelihood_ = found.log_likelihood
         return self
 
@@ -302,7 +306,7 @@ class Mixture(ByColumn, Criteria):
             return None, Hidden(table, None, read_weights(sample_weight, table.rows))
         opened = self._opened(X)
         read = partial(self._read_table, opened, sample_weight=sample_weight)
-        schema, rows = self._learned_as_table(opened, None, read)
+        schema, rows = self._learned_as_table(opened, None, sample_weight, read)
         return None if is_matrix(opened) else schema, rows
 
     def _read_table(self, opened: Rows, schema: Schema, sample_weight: Any) -> Hidden:

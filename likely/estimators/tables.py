@@ -23,10 +23,11 @@ from likely.estimators.kept import Kept
 from likely.estimators.labelled import has_whole_numbers, is_typed, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
+from likely.labels import read_weights
 from likely.reading import Rows
 from likely.schema import Column, Schema, UnlikeSampleError, check_name
 from likely.statistics import Array
-from likely.table import Block, Table
+from likely.table import Block, SparseRows, Table, read_table
 
 Learned = TypeVar("Learned")
 
@@ -37,6 +38,8 @@ class TableQuestions(Kept):
     columns: Any
     missing: Any
     schema_: Schema
+    _ranges: Schema | None = None
+    """of a frame of floats, which is learned as a matrix: what lies between which numbers"""
 
     def _opened(self, X: Any, *, known: bool = False) -> Rows:
         return rows_of(X, missing=self.missing, typed=not known)
@@ -49,9 +52,11 @@ class TableQuestions(Kept):
         auto = isinstance(self.columns, str) and self.columns == "auto"
         return (auto or by_name) and has_whole_numbers(X)
 
-    def _learned_as_table(self, rows: Rows, y: Any, learn: Callable[[Schema], Learned]) -> tuple[Schema, Learned]:
+    def _learned_as_table(
+        self, rows: Rows, y: Any, sample_weight: Any, learn: Callable[[Schema], Learned]
+    ) -> tuple[Schema, Learned]:
         """Find out what the columns are from some rows, and learn from all; again where the others are unlike them."""
-        schema = self._inferred(rows, y)
+        schema = self._inferred(rows.with_weight(sample_weight), y)
         schema = replace(schema, tentative=frozenset(schema.names) - frozenset(self._overrides()))
         while True:
             try:
@@ -81,6 +86,7 @@ class TableQuestions(Kept):
 
     def _keep_schema(self, schema: Schema | None, y: Any) -> None:
         """Remember what the columns are; a matrix of numbers has no schema."""
+        self._ranges = None
         if schema is None:
             self.__dict__.pop("schema_", None)
             self.__dict__.pop("target_", None)
@@ -88,13 +94,37 @@ class TableQuestions(Kept):
         self.schema_ = schema
         self.target_ = y if isinstance(y, str) else "y"
 
+    def _keep_ranges(self, X: Any, sample_weight: Any, *, more: bool = False) -> None:
+        """Remember between which numbers the columns of a frame of floats lie, or also those of ``more`` rows."""
+        table = read_table(X)
+        weights = read_weights(sample_weight, table.rows)
+        if weights is not None and not weights.all():
+            table = table.taken(weights > 0)
+        names = self._ranges.names if more and self._ranges else table.names
+        if names is None or isinstance(table.cells, SparseRows):
+            self._ranges = None
+            return
+        extents = zip(np.fmin.reduce(table.cells).tolist(), np.fmax.reduce(table.cells).tolist(), strict=True)
+        found = Schema(
+            tuple(
+                Column(name, "number", range=extent if np.isfinite(extent).all() else None)
+                for name, extent in zip(names, extents, strict=True)
+            )
+        )
+        self._ranges = self._ranges and self._ranges.spanning(found) if more else found
+
     def _remembered(self) -> dict[str, Any]:
         if not hasattr(self, "schema_"):
-            return super()._remembered()
+            ranges = {"ranges": self._ranges.described()} if self._ranges else {}
+            return {**super()._remembered(), **ranges}
         return {**super()._remembered(), "schema": self.schema_.described(), "target": self.target_}
 
-    def _remember(self, schema: Any = None, target: Any = None, **more: Any) -> None:
+    def _remember(self, schema: Any = None, target: Any = None, ranges: Any = None, **more: Any) -> None:
         super()._remember(**more)
+        if ranges is not None:
+            self._ranges = Schema.from_description(ranges)
+            if self._ranges.names != self._known().columns.names or set(self._ranges.kinds) - {"number"}:
+                raise ValueError("expected the ranges of the columns that were learned, got others")
         if schema is None:
             return
         read = Schema.from_description(schema)
@@ -160,10 +190,11 @@ class TableQuestions(Kept):
 
     def _within_limits(self, x: Array) -> Array:
         """Round whole numbers and keep them within the range that was seen, and others above 0 if all were."""
-        if not hasattr(self, "schema_"):
+        schema = getattr(self, "schema_", self._ranges)
+        if schema is None:
             return x
-        limits = [column.limits for column in self.schema_.columns for _ in column.outputs]
-        whole = [kind == "integer" for kind in self.schema_.kinds]
+        limits = [column.limits for column in schema.columns for _ in column.outputs]
+        whole = [kind == "integer" for kind in schema.kinds]
         low, high = np.array(limits).T
         return np.asarray(np.clip(np.where(whole, np.rint(x), x), low, high))
 

@@ -55,11 +55,12 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         if not (self._is_table(X) or isinstance(y, str)):
             super().fit(X, y, sample_weight)
             self._keep_schema(None, y)
+            self._keep_ranges(X, sample_weight)
             return self
         X, y = with_labels(X, y, sample_weight)
         rows = self._opened(X)
         learn = partial(self._collected, rows=rows, y=y, sample_weight=sample_weight, known=None)
-        schema, (knowledge, last) = self._learned_as_table(rows, y, learn)
+        schema, (knowledge, last) = self._learned_as_table(rows, y, sample_weight, learn)
         self._solve_now(last, knowledge)
         self._keep(last, knowledge)
         self._keep_schema(None if is_matrix(rows) else schema, y)
@@ -73,15 +74,17 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         """
         known = getattr(self, "_knowledge", None)
         if not (hasattr(self, "schema_") if known else self._is_table(X) or isinstance(y, str)):
-            return super().partial_fit(X, y, classes, sample_weight)
+            super().partial_fit(X, y, classes, sample_weight)
+            self._keep_ranges(X, sample_weight, more=known is not None)
+            return self
         X, y = with_labels(X, y, sample_weight)
         rows = self._opened(X)
         learn = partial(self._collected, rows=rows, y=y, sample_weight=sample_weight, known=known)
         if known:
-            schema = self.schema_.reaching(rows)
+            schema = self.schema_.reaching(rows.with_weight(sample_weight))
             knowledge, last = learn(schema)
         else:
-            schema, (knowledge, last) = self._learned_as_table(rows, y, learn)
+            schema, (knowledge, last) = self._learned_as_table(rows, y, sample_weight, learn)
         if classes is not None:
             statistics = knowledge.statistics.with_classes(np.unique(np.asarray(classes)))
             knowledge = knowledge.with_statistics(statistics)
@@ -117,6 +120,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         for other in others:
             if hasattr(self, "schema_"):
                 self.schema_ = self.schema_.spanning(other.schema_)
+            self._ranges = self._ranges and other._ranges and self._ranges.spanning(other._ranges)
         return self
 
     def evaluate(
@@ -133,7 +137,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         rows = self._opened(X)
         settings = {"y": y, "sample_weight": sample_weight, "folds": folds, "random_state": random_state}
-        return self._learned_as_table(rows, y, partial(self._evaluated_of, rows, **settings))[1]
+        return self._learned_as_table(rows, y, sample_weight, partial(self._evaluated_of, rows, **settings))[1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
