@@ -657,3 +657,20 @@ next(batches)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ran.returncode == exit_code, ran.stderr
+
+
+@pytest.mark.parametrize("kind", ["lazy", "relation", "dataset"])
+def test_kinds_are_found_on_rows_of_all_batches(kind):
+    rows = 60_000
+    table = pa.table({"id": range(rows), "note": ["none"] * (rows // 2) + [f"note {i}" for i in range(rows // 2)]})
+    data = {
+        "lazy": lambda: pl.from_arrow(table).lazy(),
+        "relation": lambda: duckdb.from_arrow(table),
+        "dataset": lambda: pa.dataset.dataset(table),
+    }[kind]()
+    sample = open_rows(data).sample(5_000)
+    assert sample.num_rows == 5_000
+    late = np.mean(np.asarray(sample.column("id")) >= rows // 2)
+    assert 0.45 < late < 0.55
+    backwards = open_rows(pl.from_arrow(table)[::-1].lazy()).sample(5_000)
+    assert sorted(backwards.column("id").to_pylist()) == sorted(sample.column("id").to_pylist())

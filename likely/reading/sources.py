@@ -137,6 +137,14 @@ class Again(Source):
                 yield piece
 
 
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return rows of all batches, drawn by their content."""
+        taken: list[pa.RecordBatch] = []
+        for batch in self.batches():
+            taken = drawn([*taken, batch], rows)
+        return taken
+
+
 class Passing(Source):
     """A stream that is read once, where it passes by. Nothing is kept of it."""
 
