@@ -167,7 +167,7 @@ def _mixture(
     line: Line,
 ) -> Climb:
     """Return the mixture of one class."""
-    most = max(rows.table.rows // _ROWS_EACH, 1)
+    most = max(int(rows.weight // _ROWS_EACH), 1)
     if not isinstance(components, str):
         return _climbed(rows, parts, min(components, most), generator, starts, label, line)
     best, least = None, np.inf

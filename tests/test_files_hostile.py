@@ -13,10 +13,11 @@ import zipfile
 import numpy as np
 import pytest
 from filebytes import apart, whole
+from refusal import assert_refused
 from safetensors.numpy import load, save
 
 import likely
-from likely import GaussianDiscriminant, NaiveBayes, files
+from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes, files
 from likely.sklearn import CategoricalNB
 
 CELLS = np.arange(12.0).reshape(6, 2) % 5
@@ -159,3 +160,45 @@ def _peak(do):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def edited(path, edit):
+    """Change what the header of a model file says."""
+    outer, rest = apart(path.read_bytes())
+    header = json.loads(outer["__metadata__"]["likely"])
+    edit(header)
+    outer["__metadata__"]["likely"] = json.dumps(header)
+    path.write_bytes(whole(outer, rest))
+
+
+@pytest.mark.parametrize("field", ["covariance", "rows"])
+def test_a_prior_without_its_covariance_or_rows_is_refused(field, tmp_path):
+    path = tmp_path / "mixture.likely"
+    Mixture(2).fit(np.random.default_rng(0).normal(size=(40, 2))).save(path)
+
+    def without(value):
+        if isinstance(value, dict):
+            if value.get("is") == "covariance prior":
+                value["fields"][field] = None
+            for each in value.values():
+                without(each)
+        elif isinstance(value, list):
+            for each in value:
+                without(each)
+
+    edited(path, without)
+    assert_refused(lambda: likely.load(path), "prior")
+
+
+def test_centres_that_do_not_say_how_often_they_moved_go_on(tmp_path):
+    path, rows = tmp_path / "centres.likely", np.random.default_rng(0).normal(size=(40, 2))
+    KMeans(2).fit(rows).save(path)
+
+    def without(value):
+        if isinstance(value, dict):
+            value.pop("n_iter_", None)
+            for each in value.values():
+                without(each)
+
+    edited(path, without)
+    assert likely.load(path).partial_fit(rows).n_iter_ == 1

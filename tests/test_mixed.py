@@ -254,3 +254,13 @@ def test_questions_about_columns_of_one_kind(kind, calibrate, tmp_path):
     assert len(str(two.explain(table)).splitlines()) > 2
     two.save(tmp_path / "model")
     np.testing.assert_array_equal(likely.load(tmp_path / "model").predict_proba(table), two.predict_proba(table))
+
+
+def test_a_class_has_as_many_components_as_its_weight_allows():
+    """Ten rows are enough for two components, whether they are written or weighed."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(-5, 1, (4, 1)), rng.normal(5, 1, (3, 1)), rng.normal(0, 1, (12, 1))])
+    y, weights = np.repeat([0, 1], [7, 12]), np.tile([1, 2, 3], 7)[:19]
+    weighed = Classifier(components=2, calibrate=False).fit(X, y, sample_weight=weights)
+    written = Classifier(components=2, calibrate=False).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighed.predict_proba(X), written.predict_proba(X), rtol=1e-9)

@@ -91,7 +91,7 @@ class Classifier(NaiveBayes):
     """
 
     # Kinds, ranks, bins, weights of members and the calibration are those that the first rows have decided.
-    laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
+    laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
     def __init__(
         self,

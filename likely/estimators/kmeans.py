@@ -193,7 +193,7 @@ class KMeans(Centred):
         points, centres = self._points(table)
         more, self.labels_, self.inertia_ = collect(points, centres, weights)
         self.statistics_ = self.statistics_ + more
-        self.n_iter_ += 1
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1  # a file need not say it
         self._move_to_means()
         return self
 

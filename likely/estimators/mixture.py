@@ -112,7 +112,7 @@ class Mixture(ByColumn, Criteria):
     """
 
     # partial_fit is stepwise EM, which ends near to fit.
-    laws: ClassVar[Laws] = Laws(batches="not offered", merge="not offered", forget="not offered")
+    laws: ClassVar[Laws] = Laws(weights="reference", batches="not offered", merge="not offered", forget="not offered")
     _learns_labels = False
     log_likelihood_: float
     log_likelihoods_: list[float]

@@ -72,7 +72,7 @@ class NaiveBayes(ByColumn, TableClassifier):
     """
 
     # The kinds and families of a table are those that its first rows have shown.
-    laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
+    laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
     def __init__(
         self,

@@ -187,6 +187,8 @@ def _unpacked_record(kind: type[Any], value: Mapping[str, Any], arrays: Mapping[
     for name, item in parameters.items():
         if not _fits(item, hints[name]):
             raise ValueError(f"expected another type of {name} of {kind.__name__}, got {on_one_line(item)}")
+    if kind is CovariancePrior and parameters.get("covariance") is None:
+        raise ValueError("expected the covariance of a prior that was found from rows, got none")
     return kind(**parameters)
 
 

@@ -136,7 +136,6 @@ class Again(Source):
                 self.done += piece.num_rows
                 yield piece
 
-
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return rows of all batches, drawn by their content."""
         taken: list[pa.RecordBatch] = []
