@@ -99,7 +99,7 @@ def test_law_of_the_distribution(law, case: Case):
 
 @every_case
 def test_threads_do_not_change_bits(case: Case):
-    """With rows enough for every block of columns to be worth a thread (core/src/threads.rs: 400,000 cells)."""
+    """With rows enough for every block of columns to be worth a thread (core/kernels/src/threads.rs: 400,000 cells)."""
     parts = [part.columns for part in case.make().fit(*_small(case)).joint_.parts]
     narrowest = min(len(case.kinds) if columns is None else len(columns) for columns in parts)
     rows = max(20_000, 410_000 // narrowest)

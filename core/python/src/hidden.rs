@@ -1,11 +1,9 @@
 //! The functions on classes that are hidden, as seen from Python: bindings only.
 
-use crate::belonging::Shared;
-use crate::source::Source;
-use crate::{
-    Array, Arrays, Counted, bad_cell, categories, check_sizes, check_some, counted_columns, density, diagonal_em,
-    expected, make_source, posterior, scores, shaped, shared_scatter, soft, tied,
-};
+use crate::{Array, Arrays, Counted, bad_cell, check_sizes, check_some, counted_columns, make_source, scores, shaped};
+use likely_kernels::belonging::Shared;
+use likely_kernels::source::Source;
+use likely_kernels::{categories, density, diagonal_em, expected, posterior, shared_scatter, soft, tied};
 use numpy::{
     PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray2, PyUntypedArrayMethods,
 };

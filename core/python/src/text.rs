@@ -1,9 +1,9 @@
 //! The functions on text, as seen from Python: bindings only.
 
-use crate::text::hashing::{count_hashes, hashes};
-use crate::text::sinks::{Rows, count, count_known};
-use crate::text::{Alphabet, Analysis, Arrow, Invalid, Kind, Known, Listed, Offsets};
-use crate::text::{Terms, TextError, Texts, Vocabulary, alphabet, sparse};
+use likely_kernels::text::hashing::{count_hashes, hashes};
+use likely_kernels::text::sinks::{Rows, count, count_known};
+use likely_kernels::text::{Alphabet, Analysis, Arrow, Invalid, Kind, Known, Listed, Offsets};
+use likely_kernels::text::{Terms, TextError, Texts, Vocabulary, alphabet, sparse};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,6 +1,5 @@
 //! Long work that the user can break off.
 
-use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -9,9 +8,13 @@ use std::time::Duration;
 const LONG: usize = 100_000_000;
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does work of some size while the interpreter is released. Python handles signals in the thread that called: so that thread
-/// looks for them, and another one does the work, which ends soon after it is told to stop.
-pub fn watched<T: Send>(steps: usize, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
+/// Does work of some size in another thread, while the one that called asks now and then whether to go on. Once the answer is
+/// an error, the work is told to stop, and the error returned when it has.
+pub fn watched<T: Send, E>(
+    steps: usize,
+    go_on: impl Fn() -> Result<(), E>,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> Result<T, E> {
     let stop = AtomicBool::new(false);
     if steps < LONG {
         return Ok(work(&stop));
@@ -23,17 +26,15 @@ pub fn watched<T: Send>(steps: usize, work: impl FnOnce(&AtomicBool) -> T + Send
             let _done = done; // hung up when the work has ended, also if it panics
             work(stop)
         });
-        let mut interrupted = Ok(());
+        let mut answer = Ok(());
         while waiting.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-            if interrupted.is_ok() {
-                #[allow(clippy::redundant_closure_for_method_calls)] // its name alone is not general enough
-                let handled = Python::attach(|py| py.check_signals());
-                interrupted = handled;
-                stop.store(interrupted.is_err(), Ordering::Relaxed);
+            if answer.is_ok() {
+                answer = go_on();
+                stop.store(answer.is_err(), Ordering::Relaxed);
             }
         }
         match worker.join() {
-            Ok(result) => interrupted.map(|()| result),
+            Ok(result) => answer.map(|()| result),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
@@ -46,7 +47,17 @@ mod tests {
     #[test]
     fn small_and_large_work_is_done() {
         for steps in [1, LONG] {
-            assert!(matches!(watched(steps, |stop| !stop.load(Ordering::Relaxed)), Ok(true)));
+            assert_eq!(watched(steps, || Ok::<(), ()>(()), |stop| !stop.load(Ordering::Relaxed)), Ok(true));
         }
+    }
+
+    #[test]
+    fn large_work_is_told_to_stop() {
+        let work = |stop: &AtomicBool| {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        assert_eq!(watched(LONG, || Err("interrupted"), work), Err("interrupted"));
     }
 }

@@ -1,13 +1,13 @@
 //! Amounts and scores of the words of texts, as Python functions.
 
-use crate::evidence_bindings::unfit;
-use crate::text::amounts::{Measure, Size, Wanted, collect};
-use crate::text::by_unit::{Amount, ByUnit};
-use crate::text::merge::{Side, merge};
-use crate::text::scores::{Count, Rule, Scores, score};
-use crate::text::{Known, Vocabulary};
-use crate::text_bindings::{RowArrays, Settings, Tables, TermArrays, TextArrays, analysis};
-use crate::text_bindings::{refused, row_arrays, strings, term_arrays, texts};
+use crate::evidence::unfit;
+use crate::text::{RowArrays, Settings, Tables, TermArrays, TextArrays, analysis};
+use crate::text::{refused, row_arrays, strings, term_arrays, texts};
+use likely_kernels::text::amounts::{Measure, Size, Wanted, collect};
+use likely_kernels::text::by_unit::{Amount, ByUnit};
+use likely_kernels::text::merge::{Side, merge};
+use likely_kernels::text::scores::{Count, Rule, Scores, score};
+use likely_kernels::text::{Known, Vocabulary};
 use numpy::PyUntypedArrayMethods;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;

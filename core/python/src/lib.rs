@@ -1,41 +1,18 @@
 //! The native core of likely, as a Python module: bindings only. Arrays in, arrays out, the interpreter released.
 
-mod belonging;
-mod by_column;
-mod categories;
-mod density;
-mod diagonal_em;
 mod evidence;
-mod evidence_bindings;
-mod expected;
-mod exponents;
-mod hidden_bindings;
-mod holes;
-mod json;
-mod keys;
+mod hidden;
 mod kmeans;
-mod kmeans_bindings;
-mod labels;
-mod linear;
-mod memory;
-mod moments;
-mod posterior;
-mod scatter;
-mod shared_scatter;
 mod signals;
-mod simd;
-mod soft;
-mod source;
-mod sparse;
-mod special;
 mod text;
-mod text_bindings;
-mod threads;
-mod tied;
-mod whitened;
-mod words_bindings;
+mod words;
 
-use belonging::Assignment;
+use likely_kernels::belonging::Assignment;
+use likely_kernels::source::{BadCell, Domain, Matrix, Source};
+use likely_kernels::{
+    categories, density, expected, json, keys, labels, linear, moments, posterior, scatter, sparse, special, threads,
+    whitened,
+};
 use numpy::{
     PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray1,
     PyReadwriteArray2,
@@ -44,7 +21,6 @@ use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use source::{BadCell, Domain, Matrix, Source};
 
 create_exception!(_core, BadCellError, PyValueError, "A cell outside its column's domain: (row, column, value).");
 
@@ -708,7 +684,7 @@ fn get_threads() -> usize {
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BadCellError", m.py().get_type::<BadCellError>())?;
     m.add("NotUtf8Error", m.py().get_type::<NotUtf8Error>())?;
-    text_bindings::add_to(m)?;
+    text::add_to(m)?;
     m.add_function(wrap_pyfunction!(collect_moments, m)?)?;
     m.add_function(wrap_pyfunction!(collect_scatter, m)?)?;
     m.add_function(wrap_pyfunction!(collect_expected, m)?)?;
@@ -732,12 +708,12 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(json_is_deeper, m)?)?;
     m.add_function(wrap_pyfunction!(log_density, m)?)?;
     m.add_function(wrap_pyfunction!(posterior_in_place, m)?)?;
-    hidden_bindings::add_to(m)?;
+    hidden::add_to(m)?;
     m.add_function(wrap_pyfunction!(likeliest, m)?)?;
     m.add_function(wrap_pyfunction!(gamma_shapes, m)?)?;
     m.add_function(wrap_pyfunction!(set_threads, m)?)?;
     m.add_function(wrap_pyfunction!(get_threads, m)?)?;
-    evidence_bindings::add_to(m)?;
-    words_bindings::add_to(m)?;
-    kmeans_bindings::add_to(m)
+    evidence::add_to(m)?;
+    words::add_to(m)?;
+    kmeans::add_to(m)
 }

@@ -1,7 +1,7 @@
 //! The evidence of words, as Python functions.
 
-use crate::evidence::{Classes, Groups, Rows, Words, groups, out_of_fold, solve};
-use crate::exponents;
+use likely_kernels::evidence::{Classes, Groups, Rows, Words, groups, out_of_fold, solve};
+use likely_kernels::exponents;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;

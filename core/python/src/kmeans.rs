@@ -1,14 +1,14 @@
 //! k-means as Python functions. Rows are a matrix of float32 or float64, or the three arrays of a sparse one.
 
-use crate::kmeans::lloyd::{Settings, distances, nearest, run};
-use crate::kmeans::order::order;
-use crate::kmeans::points::Dense;
-use crate::kmeans::real::Real;
-use crate::kmeans::sparse::Sparse;
-use crate::kmeans::starts::plus_plus;
 use crate::signals::watched;
-use crate::source::{Domain, Matrix, Source};
 use crate::{bad_cell, check_sizes};
+use likely_kernels::kmeans::lloyd::{Settings, distances, nearest, run};
+use likely_kernels::kmeans::order::order;
+use likely_kernels::kmeans::points::Dense;
+use likely_kernels::kmeans::real::Real;
+use likely_kernels::kmeans::sparse::Sparse;
+use likely_kernels::kmeans::starts::plus_plus;
+use likely_kernels::source::{Domain, Matrix, Source};
 use ndarray::ArrayView2;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
@@ -38,7 +38,9 @@ impl Rows<'_> {
     }
 }
 
-fn sparse<'a, T: numpy::Element + crate::source::Cell>(arrays: &'a SparseArrays<T>) -> PyResult<Sparse<'a, T>> {
+fn sparse<'a, T: numpy::Element + likely_kernels::source::Cell>(
+    arrays: &'a SparseArrays<T>,
+) -> PyResult<Sparse<'a, T>> {
     Sparse::new(arrays.0.as_slice()?, arrays.1.as_slice()?, arrays.2.as_slice()?, arrays.3)
         .ok_or_else(|| PyValueError::new_err("the sparse matrix is broken: its index arrays do not fit together"))
 }
@@ -231,7 +233,7 @@ fn all_finite<T: Real>(view: &ArrayView2<T>, nothing: impl Fn(T) -> T + Sync + S
     const BLOCK: usize = 1 << 15;
     let (rows, width) = view.dim();
     let block = (BLOCK / width.max(1)).max(1);
-    let parts = crate::threads::map(rows.div_ceil(block), rows * width, |piece| {
+    let parts = likely_kernels::threads::map(rows.div_ceil(block), rows * width, |piece| {
         let part = view.slice(ndarray::s![piece * block..((piece + 1) * block).min(rows), ..]);
         if let Some(cells) = part.as_slice_memory_order() {
             let (lines, rest) = cells.as_chunks::<32>();

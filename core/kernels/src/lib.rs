@@ -1,0 +1,34 @@
+//! Kernels of likely: sums of rows, scores, k-means, text. Slices and array views in, vectors out; no Python anywhere.
+//!
+//! What a kernel returns does not depend on the number of threads: rows are cut into pieces by their number alone, and pieces are
+//! put together in their order.
+
+pub mod belonging;
+pub mod by_column;
+pub mod categories;
+pub mod density;
+pub mod diagonal_em;
+pub mod evidence;
+pub mod expected;
+pub mod exponents;
+pub mod holes;
+pub mod interrupt;
+pub mod json;
+pub mod keys;
+pub mod kmeans;
+pub mod labels;
+pub mod linear;
+pub mod memory;
+pub mod moments;
+pub mod posterior;
+pub mod scatter;
+pub mod shared_scatter;
+pub mod simd;
+pub mod soft;
+pub mod source;
+pub mod sparse;
+pub mod special;
+pub mod text;
+pub mod threads;
+pub mod tied;
+pub mod whitened;
