@@ -167,7 +167,8 @@ def _mixture(
     line: Line,
 ) -> Climb:
     """Return the mixture of one class."""
-    most = max(int(rows.weight // _ROWS_EACH), 1)
+    # A row of weight 2 is two rows, but weights may also be shares of 1.
+    most = max(rows.table.rows, round(rows.weight)) // _ROWS_EACH or 1
     if not isinstance(components, str):
         return _climbed(rows, parts, min(components, most), generator, starts, label, line)
     best, least = None, np.inf

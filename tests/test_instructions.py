@@ -60,3 +60,12 @@ def test_every_copy_of_a_kernel_answers_alike(level, plain, tmp_path):
             np.testing.assert_array_equal(fast[name], want, err_msg=name)
         else:
             np.testing.assert_allclose(fast[name], want, rtol=1e-7, atol=1e-7, err_msg=name)
+
+
+def test_an_unknown_level_is_refused():
+    environment = {**os.environ, "LIKELY_SIMD": "AVX2"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from likely import native"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "expected LIKELY_SIMD to be one of none, avx2, avx512" in done.stderr

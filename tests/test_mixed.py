@@ -264,3 +264,12 @@ def test_a_class_has_as_many_components_as_its_weight_allows():
     weighed = Classifier(components=2, calibrate=False).fit(X, y, sample_weight=weights)
     written = Classifier(components=2, calibrate=False).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     np.testing.assert_allclose(weighed.predict_proba(X), written.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.02, 1 / 600])
+def test_weights_that_are_shares_leave_the_components(weight):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(-5, 1, (200, 1)), rng.normal(5, 1, (200, 1)), rng.normal(0, 1, (200, 1))])
+    y = np.repeat([0, 0, 1], 200)
+    model = Classifier(components=2, calibrate=False).fit(X, y, sample_weight=np.full(600, weight))
+    assert model.score(X, y) > 0.97

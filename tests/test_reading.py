@@ -672,5 +672,11 @@ def test_kinds_are_found_on_rows_of_all_batches(kind):
     assert sample.num_rows == 5_000
     late = np.mean(np.asarray(sample.column("id")) >= rows // 2)
     assert 0.45 < late < 0.55
-    backwards = open_rows(pl.from_arrow(table)[::-1].lazy()).sample(5_000)
-    assert sorted(backwards.column("id").to_pylist()) == sorted(sample.column("id").to_pylist())
+
+
+def test_repeated_rows_of_early_batches_stay_in_the_sample():
+    early = np.concatenate([np.full(10_000, 7.0), np.tile([0.0, 1.0], 45_000)])
+    batches = pa.table({"n": early}).to_batches(max_chunksize=1_000)
+    sample = open_rows(pa.dataset.dataset(pa.Table.from_batches(batches))).sample(2_000)
+    assert sample.num_rows == 2_000
+    assert 150 < np.sum(np.asarray(sample.column("n")) == 7.0) < 250

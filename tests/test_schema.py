@@ -331,3 +331,23 @@ def test_tables_may_be_read_into_the_same_place(monkeypatch):
         count += 1
     assert count > 3
     assert not any(np.shares_memory(one.cells, other.cells) for one, other in itertools.pairwise(own))
+
+
+@pytest.mark.parametrize("repeat", ["twice", "bootstrap", "oversampled"])
+def test_sentences_of_repeated_rows_stay_text(repeat):
+    rng = np.random.default_rng(0)
+    words = ["slow", "quick", "nice", "shop", "price", "staff", "food", "room", "bed", "view", "door", "lamp"]
+    frame = pd.DataFrame({"note": [" ".join(rng.choice(words, 5)) for _ in range(200)], "y": rng.integers(0, 2, 200)})
+    rows = {
+        "twice": pd.concat([frame, frame]),
+        "bootstrap": frame.sample(200, replace=True, random_state=0),
+        "oversampled": pd.concat([frame, *[frame[:40]] * 4]),
+    }[repeat]
+    assert Schema.infer(open_rows(rows)).column("note").kind == "text"
+
+
+def test_long_names_of_categories_stay_categories():
+    names = ["a very good place to be", "not at all what was promised", "neither good nor bad in the end"]
+    frame = pd.DataFrame({"note": names * 50, "n": np.arange(150)})
+    assert Schema.infer(open_rows(frame)).column("note").kind == "category"
+    assert Schema.infer(open_rows(frame[["note"]])).column("note").kind == "category"

@@ -526,3 +526,62 @@ def test_a_row_of_weight_0_says_nothing_of_kinds_and_ranges(make, extra):
     drawn = model.sample(500, random_state=0)[0]
     columns = ["length", "count"] if extra == "whole" else [0]
     assert all(np.asarray(drawn[c] if extra == "whole" else drawn[:, c]).min() >= 0 for c in columns)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda X: X.to_dict("list"), lambda X: X.to_dict("records"), pa.table, lambda X: pa.table(X[["angle", "length"]])],
+)
+def test_more_rows_in_any_container_widen_the_ranges_of_a_frame_by_name(change):
+    rng = np.random.default_rng(0)
+    frame, y = frame_of_floats(rng), rng.integers(0, 2, 200)
+    frame["angle"] = frame["angle"].abs()
+    model = NaiveBayes().fit(frame, y).partial_fit(change(frame.assign(length=-frame["length"])), y)
+    assert model.class_count_.sum() == 400
+    low = model.sample(1000, random_state=0)[0].min(axis=0)
+    assert low[0] < 0
+    assert low[1] == 0
+
+
+def test_a_column_without_cells_takes_its_range_from_later_rows():
+    rng = np.random.default_rng(0)
+    frame, y = frame_of_floats(rng), rng.integers(0, 2, 200)
+    empty = frame.assign(length=np.nan)
+    for model in (
+        NaiveBayes().partial_fit(empty, y).partial_fit(frame, y),
+        NaiveBayes().fit(empty, y).merge(NaiveBayes().fit(frame, y)),
+        NaiveBayes().fit(frame, y).merge(NaiveBayes().fit(empty, y)),
+    ):
+        assert model.sample(500, random_state=0)[0][:, 0].min() == 0
+
+
+def test_a_frame_of_floats_with_one_name_twice_is_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    model = NaiveBayes().fit(pd.DataFrame(rng.random((20, 2)), columns=["a", "a"]), np.arange(20) % 2)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").sample(100, random_state=0)[0].min() == 0
+
+
+@pytest.mark.parametrize("labels", [list, np.array, pd.Series, lambda _: "y"], ids=["list", "array", "Series", "name"])
+@pytest.mark.parametrize(
+    "make", [NaiveBayes, Classifier, lambda: Mixture(2)], ids=["NaiveBayes", "Classifier", "Mixture"]
+)
+def test_a_row_of_weight_0_is_no_row_of_a_table(make, labels):
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b"], 60)
+    frame = pd.DataFrame({"flag": rng.integers(0, 2, 60), "n": rng.normal(size=60), "c": rng.choice(list("xy"), 60)})
+    odd = pd.DataFrame({"flag": [7], "n": ["none"], "c": ["z"]})
+    both, labelled = pd.concat([odd, frame], ignore_index=True), np.append("b", y)
+    weights = np.append(0, np.ones(60))
+    if isinstance(labels(y), str):
+        both, frame = both.assign(y=labelled), frame.assign(y=y)
+    model, want = make().fit(both, labels(labelled), sample_weight=weights), make().fit(frame, labels(y))
+    assert [c.kind for c in model.schema_.columns] == [c.kind for c in want.schema_.columns]
+    np.testing.assert_allclose(model.log_density(frame), want.log_density(frame), rtol=1e-9)
+
+
+def test_a_class_whose_rows_all_weigh_0_stays_a_class():
+    frame = pd.DataFrame({"c": list("xyxyx"), "n": [1.5, 2.0, 2.5, 3.0, 9.0]})
+    model = NaiveBayes().fit(frame, [*"abab", "rare"], sample_weight=[1, 1, 1, 1, 0])
+    assert model.classes_.tolist() == ["a", "b", "rare"]
+    assert model.priors_[2] == 0

@@ -61,6 +61,7 @@ class GenerativeClassifier(Kept):
         knowledge = self._learned(table, y, sample_weight)
         self._solve_now(table, knowledge)
         self._keep(table, knowledge)
+        self._note(table, sample_weight, more=False)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -72,11 +73,13 @@ class GenerativeClassifier(Kept):
         if not hasattr(self, "_knowledge"):
             table = self._read_first(X)
             self._keep(table, self._learned(table, y, sample_weight, labels))
+            self._note(table, sample_weight, more=False)
             return self
         known = self._knowledge
         table = self._read_next(X)
         statistics = known.statistics + known.collect(table, read_assignment(y, sample_weight, table.rows))
         self._replace(known.with_statistics(statistics if labels is None else statistics.with_classes(labels)))
+        self._note(table, sample_weight, more=True)
         return self
 
     def merge(self, *others: Self) -> Self:

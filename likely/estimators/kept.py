@@ -55,6 +55,9 @@ class Kept(Questions):
     def _remember(self) -> None:
         """Take what ``_remembered`` has given, or raise ValueError if it does not belong to the rest."""
 
+    def _note(self, table: Table, sample_weight: Any, *, more: bool) -> None:
+        """Remember what else is known of a matrix that was learned, or of ``more`` rows of it."""
+
     def _keep(self, table: Table, knowledge: Knowledge) -> None:
         self._keep_columns(table.columns)
         self._replace(knowledge)

@@ -72,6 +72,45 @@ def is_matrix(rows: Rows) -> bool:
     return isinstance(rows, Spread) and rows.names is None
 
 
+def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
+    """Return rows in memory, their labels and weights without those of weight 0, unless no other row has the label.
+
+    ``y`` may be the name of a column, or None. What does not fit is left to whoever reads it.
+
+    >>> from likely.reading import open_rows
+    >>> rows, y, weights = with_weight(open_rows({"x": [1, 2, 3, 4]}), ["a", "a", "b", "b"], [0, 2, 1, 0])
+    >>> rows.count(), y, weights.tolist()
+    (2, ['a', 'b'], [2, 1])
+    """
+    weights = np.asarray(sample_weight)
+    if sample_weight is None or not rows.held or weights.dtype.kind not in "fiub" or weights.shape != (rows.count(),):
+        return rows, y, sample_weight
+    counts = weights != 0
+    if counts.all() or not counts.any():
+        return rows, y, sample_weight
+    if y is not None:
+        labels = coded_target(together(rows), y)[1] if isinstance(y, str) else _codes(y)
+        if len(labels) != len(counts):
+            return rows, y, sample_weight
+        counts |= ~np.isin(labels, labels[counts])
+    if isinstance(y, list | tuple):
+        y = [label for label, counted in zip(y, counts, strict=True) if counted]
+    elif y is not None and not isinstance(y, str):
+        y = y[counts] if isinstance(y, np.ndarray) or hasattr(y, "iloc") else np.asarray(y)[counts]
+    return rows.filtered(counts), y, weights[counts]
+
+
+def _codes(y: Any) -> NDArray[Any]:
+    """Return a number for each label; missing ones have that of one label."""
+    numbers: dict[Any, int] = {}
+    return np.array(
+        [
+            numbers.setdefault(None if label != label else label, len(numbers))
+            for label in np.asarray(y, object).tolist()
+        ]
+    )
+
+
 class Labelled(NamedTuple):
     """Some rows and the classes that they belong to; −1 where that is not known."""
 

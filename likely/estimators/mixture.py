@@ -11,7 +11,7 @@ from likely.estimators.criteria import Candidate, Criteria, candidate
 from likely.estimators.drawing import sampled
 from likely.estimators.hidden_rows import HiddenRows
 from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import is_matrix, together
+from likely.estimators.labelled import is_matrix, together, with_weight
 from likely.estimators.laws import Laws
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import ProgressLine, Watching
@@ -185,8 +185,8 @@ class Mixture(ByColumn, Criteria):
         self._tell_of(best, k)
         self._keep(table, Knowledge(aim.parts, best.statistics, table.columns, None))
         self._keep_schema(schema, "group")
-        if schema is None and not isinstance(rows, HiddenRows):
-            self._keep_ranges(X, sample_weight)
+        if schema is None:
+            self._note(table, rows.weights, more=False)
         self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
@@ -231,9 +231,9 @@ class Mixture(ByColumn, Criteria):
         _tell_of_empty(len(known.statistics.classes), removed)
         self._replace(knowledge)
         if as_table:
-            self.schema_ = self.schema_.reaching(self._opened(X).with_weight(sample_weight))
+            self.schema_ = self.schema_.reaching(with_weight(self._opened(X), None, sample_weight)[0])
         else:
-            self._keep_ranges(X, sample_weight, more=True)
+            self._note(table, sample_weight, more=True)
         self.log_likelihood_ = found.log_likelihood
         return self
 
@@ -305,8 +305,10 @@ class Mixture(ByColumn, Criteria):
             table = self._read_first(X)
             return None, Hidden(table, None, read_weights(sample_weight, table.rows))
         opened = self._opened(X)
+        if isinstance(self.start, str):  # else there is a group for each row
+            opened, _, sample_weight = with_weight(opened, None, sample_weight)
         read = partial(self._read_table, opened, sample_weight=sample_weight)
-        schema, rows = self._learned_as_table(opened, None, sample_weight, read)
+        schema, rows = self._learned_as_table(opened, None, read)
         return None if is_matrix(opened) else schema, rows
 
     def _read_table(self, opened: Rows, schema: Schema, sample_weight: Any) -> Hidden:

@@ -27,7 +27,7 @@ from likely.labels import read_weights
 from likely.reading import Rows
 from likely.schema import Column, Schema, UnlikeSampleError, check_name
 from likely.statistics import Array
-from likely.table import Block, SparseRows, Table, read_table
+from likely.table import Block, SparseRows, Table
 
 Learned = TypeVar("Learned")
 
@@ -38,8 +38,8 @@ class TableQuestions(Kept):
     columns: Any
     missing: Any
     schema_: Schema
-    _ranges: Schema | None = None
-    """of a frame of floats, which is learned as a matrix: what lies between which numbers"""
+    _lowest: Array | None = None
+    """of a frame of floats, which is learned as a matrix: the least number of every column, ∞ if it has none"""
 
     def _opened(self, X: Any, *, known: bool = False) -> Rows:
         return rows_of(X, missing=self.missing, typed=not known)
@@ -52,11 +52,9 @@ class TableQuestions(Kept):
         auto = isinstance(self.columns, str) and self.columns == "auto"
         return (auto or by_name) and has_whole_numbers(X)
 
-    def _learned_as_table(
-        self, rows: Rows, y: Any, sample_weight: Any, learn: Callable[[Schema], Learned]
-    ) -> tuple[Schema, Learned]:
+    def _learned_as_table(self, rows: Rows, y: Any, learn: Callable[[Schema], Learned]) -> tuple[Schema, Learned]:
         """Find out what the columns are from some rows, and learn from all; again where the others are unlike them."""
-        schema = self._inferred(rows.with_weight(sample_weight), y)
+        schema = self._inferred(rows, y)
         schema = replace(schema, tentative=frozenset(schema.names) - frozenset(self._overrides()))
         while True:
             try:
@@ -86,45 +84,38 @@ class TableQuestions(Kept):
 
     def _keep_schema(self, schema: Schema | None, y: Any) -> None:
         """Remember what the columns are; a matrix of numbers has no schema."""
-        self._ranges = None
         if schema is None:
             self.__dict__.pop("schema_", None)
             self.__dict__.pop("target_", None)
             return
-        self.schema_ = schema
+        self.schema_, self._lowest = schema, None
         self.target_ = y if isinstance(y, str) else "y"
 
-    def _keep_ranges(self, X: Any, sample_weight: Any, *, more: bool = False) -> None:
-        """Remember between which numbers the columns of a frame of floats lie, or also those of ``more`` rows."""
-        table = read_table(X)
-        weights = read_weights(sample_weight, table.rows)
-        if weights is not None and not weights.all():
-            table = table.taken(weights > 0)
-        names = self._ranges.names if more and self._ranges else table.names
-        if names is None or isinstance(table.cells, SparseRows):
-            self._ranges = None
+    def _note(self, table: Table, sample_weight: Any, *, more: bool) -> None:
+        if not more:
+            self._lowest = None
+        if isinstance(table.cells, SparseRows) or (self._lowest is None if more else table.names is None):
             return
-        extents = zip(np.fmin.reduce(table.cells).tolist(), np.fmax.reduce(table.cells).tolist(), strict=True)
-        found = Schema(
-            tuple(
-                Column(name, "number", range=extent if np.isfinite(extent).all() else None)
-                for name, extent in zip(names, extents, strict=True)
-            )
-        )
-        self._ranges = self._ranges and self._ranges.spanning(found) if more else found
+        weights = read_weights(sample_weight, table.rows)
+        cells = table.cells if weights is None or weights.all() else table.cells[weights > 0]
+        found = np.fmin.reduce(cells, axis=0, initial=np.inf).astype(np.float64)
+        self._lowest = found if self._lowest is None else np.minimum(found, self._lowest)
 
     def _remembered(self) -> dict[str, Any]:
         if not hasattr(self, "schema_"):
-            ranges = {"ranges": self._ranges.described()} if self._ranges else {}
-            return {**super()._remembered(), **ranges}
+            if self._lowest is None:
+                return super()._remembered()
+            lowest = [low if np.isfinite(low) else None for low in self._lowest.tolist()]
+            return {**super()._remembered(), "lowest": lowest}
         return {**super()._remembered(), "schema": self.schema_.described(), "target": self.target_}
 
-    def _remember(self, schema: Any = None, target: Any = None, ranges: Any = None, **more: Any) -> None:
+    def _remember(self, schema: Any = None, target: Any = None, lowest: Any = None, **more: Any) -> None:
         super()._remember(**more)
-        if ranges is not None:
-            self._ranges = Schema.from_description(ranges)
-            if self._ranges.names != self._known().columns.names or set(self._ranges.kinds) - {"number"}:
-                raise ValueError("expected the ranges of the columns that were learned, got others")
+        if lowest is not None:
+            fits = isinstance(lowest, list) and len(lowest) == self._known().columns.width
+            if not fits or not all(low is None or type(low) is float for low in lowest):
+                raise ValueError("expected the least number of every column that was learned, got others")
+            self._lowest = np.array([np.inf if low is None else low for low in lowest])
         if schema is None:
             return
         read = Schema.from_description(schema)
@@ -190,11 +181,10 @@ class TableQuestions(Kept):
 
     def _within_limits(self, x: Array) -> Array:
         """Round whole numbers and keep them within the range that was seen, and others above 0 if all were."""
-        schema = getattr(self, "schema_", self._ranges)
-        if schema is None:
-            return x
-        limits = [column.limits for column in schema.columns for _ in column.outputs]
-        whole = [kind == "integer" for kind in schema.kinds]
+        if not hasattr(self, "schema_"):
+            return x if self._lowest is None else np.maximum(x, np.where(self._lowest >= 0, 0.0, -np.inf))
+        limits = [column.limits for column in self.schema_.columns for _ in column.outputs]
+        whole = [kind == "integer" for kind in self.schema_.kinds]
         low, high = np.array(limits).T
         return np.asarray(np.clip(np.where(whole, np.rint(x), x), low, high))
 

@@ -17,6 +17,7 @@ from likely.estimators.labelled import (
     labelled,
     labelled_whole,
     tell_of_unlabelled,
+    with_weight,
 )
 from likely.estimators.partly import check_unlabelled
 from likely.estimators.tables import TableQuestions
@@ -55,12 +56,12 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         if not (self._is_table(X) or isinstance(y, str)):
             super().fit(X, y, sample_weight)
             self._keep_schema(None, y)
-            self._keep_ranges(X, sample_weight)
             return self
         X, y = with_labels(X, y, sample_weight)
-        rows = self._opened(X)
+        rows, y, sample_weight = with_weight(self._opened(X), y, sample_weight)
         learn = partial(self._collected, rows=rows, y=y, sample_weight=sample_weight, known=None)
-        schema, (knowledge, last) = self._learned_as_table(rows, y, sample_weight, learn)
+        schema, (knowledge, last) = self._learned_as_table(rows, y, learn)
+        self._lowest = None
         self._solve_now(last, knowledge)
         self._keep(last, knowledge)
         self._keep_schema(None if is_matrix(rows) else schema, y)
@@ -74,17 +75,15 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         """
         known = getattr(self, "_knowledge", None)
         if not (hasattr(self, "schema_") if known else self._is_table(X) or isinstance(y, str)):
-            super().partial_fit(X, y, classes, sample_weight)
-            self._keep_ranges(X, sample_weight, more=known is not None)
-            return self
+            return super().partial_fit(X, y, classes, sample_weight)
         X, y = with_labels(X, y, sample_weight)
-        rows = self._opened(X)
+        rows, y, sample_weight = with_weight(self._opened(X), y, sample_weight)
         learn = partial(self._collected, rows=rows, y=y, sample_weight=sample_weight, known=known)
         if known:
-            schema = self.schema_.reaching(rows.with_weight(sample_weight))
+            schema = self.schema_.reaching(rows)
             knowledge, last = learn(schema)
         else:
-            schema, (knowledge, last) = self._learned_as_table(rows, y, sample_weight, learn)
+            schema, (knowledge, last) = self._learned_as_table(rows, y, learn)
         if classes is not None:
             statistics = knowledge.statistics.with_classes(np.unique(np.asarray(classes)))
             knowledge = knowledge.with_statistics(statistics)
@@ -120,7 +119,8 @@ class TableClassifier(TableQuestions, StreamedClassifier):
         for other in others:
             if hasattr(self, "schema_"):
                 self.schema_ = self.schema_.spanning(other.schema_)
-            self._ranges = self._ranges and other._ranges and self._ranges.spanning(other._ranges)
+            if self._lowest is not None:
+                self._lowest = None if other._lowest is None else np.minimum(self._lowest, other._lowest)
         return self
 
     def evaluate(
@@ -137,7 +137,7 @@ class TableClassifier(TableQuestions, StreamedClassifier):
             return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
         rows = self._opened(X)
         settings = {"y": y, "sample_weight": sample_weight, "folds": folds, "random_state": random_state}
-        return self._learned_as_table(rows, y, sample_weight, partial(self._evaluated_of, rows, **settings))[1]
+        return self._learned_as_table(rows, y, partial(self._evaluated_of, rows, **settings))[1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""

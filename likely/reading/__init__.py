@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,23 +58,18 @@ class Rows:
         more = [word for word in words if word not in self._missing]
         return Rows(self._source, (*self._missing, *more)) if more else self
 
-    def with_weight(self, weights: Any) -> "Rows":
-        """Return those rows in memory whose weight is not 0; all if that would leave none, or weights do not fit.
+    def filtered(self, chosen: "NDArray[np.bool_]") -> "Rows":
+        """Return some of the rows, which lie in memory.
 
         >>> from likely.reading import open_rows
-        >>> open_rows({"age": [31, 40, 52]}).with_weight([1.0, 0.0, 2.0]).count()
+        >>> open_rows({"age": [31, 40, 52]}).filtered(np.array([True, False, True])).count()
         2
         """
-        if weights is None or not self.held:
-            return self
-        counts = np.asarray(weights) != 0
-        if counts.all() or not counts.any() or counts.shape != (self.count(),):
-            return self
         import pyarrow as pa
 
         from likely.reading.sources import Held
 
-        table = pa.Table.from_batches(self._source.batches(), self.schema).filter(pa.array(counts))
+        table = pa.Table.from_batches(self._source.batches(), self.schema).filter(pa.array(chosen))
         return Rows(Held(table, named=self._source.named), self._missing)
 
     @property

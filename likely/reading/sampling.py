@@ -1,6 +1,6 @@
 """Rows drawn by their content: pseudo-random, but the same whatever order they come in, and whatever holds them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -35,6 +35,40 @@ def drawn(batches: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
     starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
     parts = zip(batches, starts, bounds[:-1], bounds[1:], strict=False)
     return [batch.take(pa.array(chosen[first:last] - start)) for batch, start, first, last in parts]
+
+
+def drawn_as_they_come(batches: Iterable[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    """Return at most so many rows of batches that are read once, each row with the same chance, in their order.
+
+    A hash of its number decides whether a row is drawn: of content, all rows would have to be remembered to tell equal
+    ones apart.
+
+    >>> batches = [pa.record_batch({"a": list(range(first, first + 100))}) for first in range(0, 1000, 100)]
+    >>> some = drawn_as_they_come(batches, 50)
+    >>> sum(batch.num_rows for batch in some), len(some)
+    (50, 10)
+    """
+    kept: list[tuple[Keys, pa.RecordBatch]] = []
+    highest, count, seen = np.uint64(2**64 - 1), 0, 0
+    for batch in batches:
+        keys = mixed(np.arange(seen, seen + batch.num_rows, dtype=np.uint64) * GOLDEN)
+        seen += batch.num_rows
+        low = np.flatnonzero(keys <= highest)
+        if not len(low):
+            continue
+        kept.append((keys[low], batch if len(low) == batch.num_rows else batch.take(pa.array(low))))
+        count += len(low)
+        if count > 2 * rows:
+            highest, kept = _lowest(kept, rows)
+            count = rows
+    return [batch for _, batch in (_lowest(kept, rows)[1] if count > rows else kept)]
+
+
+def _lowest(kept: list[tuple[Keys, pa.RecordBatch]], rows: int) -> tuple[np.uint64, list[tuple[Keys, pa.RecordBatch]]]:
+    """Return the rows of the lowest keys, which all differ, and the highest of these keys."""
+    highest = np.partition(np.concatenate([keys for keys, _ in kept]), rows - 1)[rows - 1]
+    chosen = ((keys <= highest, keys, batch) for keys, batch in kept)
+    return highest, [(keys[low], batch.filter(pa.array(low))) for low, keys, batch in chosen if low.any()]
 
 
 def content_keys(batch: pa.RecordBatch) -> Keys:

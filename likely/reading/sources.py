@@ -12,7 +12,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from likely.reading.arrays import UNNAMED, is_named, plain_batch
-from likely.reading.sampling import drawn
+from likely.reading.sampling import drawn, drawn_as_they_come
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""
@@ -20,6 +20,8 @@ BLOCK = 4 << 20
 """So many bytes of text are parsed at a time."""
 KEPT = 64 << 20
 """So many bytes at most are kept in memory to save a second reading."""
+_LOOKED_AT = 1 << 30
+"""So many bytes at most are read to find out what columns are."""
 
 
 class Source(ABC):
@@ -137,11 +139,15 @@ class Again(Source):
                 yield piece
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
-        """Return rows of all batches, drawn by their content."""
-        taken: list[pa.RecordBatch] = []
+        """Return rows drawn from all batches; of very many, from those of the first gigabyte."""
+        return drawn_as_they_come(self._first(_LOOKED_AT), rows)
+
+    def _first(self, size: int) -> Iterator[pa.RecordBatch]:
         for batch in self.batches():
-            taken = drawn([*taken, batch], rows)
-        return taken
+            yield batch
+            size -= batch.nbytes
+            if size <= 0:
+                return
 
 
 class Passing(Source):

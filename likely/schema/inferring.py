@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from likely.reading import Rows
 from likely.reading.arrays import is_text, is_true_or_false, plain, text_of
+from likely.reading.sampling import content_keys
 from likely.schema import check_name
 from likely.schema.cells import UnfitCellError, source_of, timestamps, words_of
 from likely.schema.column import (
@@ -49,15 +51,24 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
     table, named = rows.sample(sample), rows.names is not None
+    once = _without_repeats(table)
     return tuple(
-        _column(name, plain(table.column(name)), overrides.get(name), codes=not rows.missing, named=named)
+        _column(name, plain(table.column(name)), overrides.get(name), plain(once.column(name)), not rows.missing, named)
         for name in names
     )
 
 
-def _column(name: str, cells: Any, given: str | None, *, codes: bool, named: bool) -> Column:
+def _without_repeats(table: pa.Table) -> pa.Table:
+    """Return the rows of which none is equal to one before it."""
+    keys = np.concatenate([np.empty(0, dtype=np.uint64), *(content_keys(batch) for batch in table.to_batches())])
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    return table if len(first) == len(keys) else table.take(pa.array(first))
+
+
+def _column(name: str, cells: Any, given: str | None, once: Any, codes: bool, named: bool) -> Column:
+    """``once``: the cells of rows that are not repeated."""
     source = source_of(cells.type)
-    kind, note = _kind(cells, source, codes=codes, named=named)
+    kind, note = _kind(cells, source, once, codes=codes, named=named)
     family = given if given in FAMILIES else None
     if given is not None:
         kind, note = FAMILIES.get(given, given), ""
@@ -80,7 +91,7 @@ def _column(name: str, cells: Any, given: str | None, *, codes: bool, named: boo
     return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen=seen)
 
 
-def _kind(cells: Any, source: str, *, codes: bool, named: bool) -> tuple[str, str]:
+def _kind(cells: Any, source: str, once: Any, *, codes: bool, named: bool) -> tuple[str, str]:
     if pa.types.is_null(cells.type):
         return "ignore", "all missing"
     if source == "other":
@@ -88,7 +99,7 @@ def _kind(cells: Any, source: str, *, codes: bool, named: bool) -> tuple[str, st
     if pa.types.is_dictionary(cells.type):
         return "category", ""
     if source == "text":
-        return _kind_of_text(cells, codes=codes)
+        return _kind_of_text(cells, once, codes=codes)
     # The columns of an array are all of one type, which says nothing of any of them.
     return _kind_of_numbers(cells) if named and source in ("number", "integer") else source, ""
 
@@ -139,9 +150,8 @@ def _range(cells: Any) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
-    text = pc.utf8_trim_whitespace(cells).drop_null()
-    text = text.filter(pc.not_equal(text, ""))
+def _kind_of_text(cells: Any, once: Any, *, codes: bool) -> tuple[str, str]:
+    text = _there(cells)
     if len(text) == 0:
         return "category", "missing in the sample"
     distinct = text.unique()
@@ -160,13 +170,21 @@ def _kind_of_text(cells: Any, *, codes: bool) -> tuple[str, str]:
         return "category", OTHER_DATES
     if _all(distinct, _COMMA) and pc.any(pc.match_substring(distinct, ",")).as_py():
         return "category", COMMAS
-    share = len(distinct) / len(text)
+    # Rows that are copied, or drawn again and again, make no categories of sentences.
+    count = len(text) if len(distinct) < _ENOUGH else len(_there(once))
+    share = len(distinct) / count
     words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
     if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
         return "text", ""
-    if len(text) >= _ENOUGH and share >= 0.9:
+    if count >= _ENOUGH and share >= 0.9:
         return "category", IDENTIFIER
     return "category", ""
+
+
+def _there(cells: Any) -> Any:
+    """Return the text that is there, without spaces around it."""
+    text = pc.utf8_trim_whitespace(cells).drop_null()
+    return text.filter(pc.not_equal(text, ""))
 
 
 def _word_among_numbers(distinct: Any) -> str | None:

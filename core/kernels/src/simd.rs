@@ -17,7 +17,10 @@ pub unsafe fn with_avx2<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What the machine has, or less if the environment's LIKELY_SIMD says so: "none" or "avx2". It is asked for once.
+/// What LIKELY_SIMD in the environment may be: the fastest instructions that kernels take, of those that the machine has.
+pub const LEVELS: [&str; 3] = ["none", "avx2", "avx512"];
+
+/// What the machine has, or less if the environment's LIKELY_SIMD says so. It is asked for once.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn level() -> Level {

@@ -142,7 +142,7 @@ fn expect_classes<'py>(
 }
 
 /// A step of expectation maximisation of Gaussians with independent columns: Σ w log p(x), the weight of every class, and
-/// weight, sum and squares of every class and column about the means. `None` if a sum overflows.
+/// weight, sum and squares of every class and column about the means. `None` if a sum overflows, or cells are missing.
 #[pyfunction]
 fn step_gaussian<'py>(
     py: Python<'py>,
@@ -173,7 +173,9 @@ fn step_gaussian<'py>(
         (labels.weights.map_or(rows, <[f64]>::len), rows),
     ])?;
     check_codes(labels.codes, k)?;
-    let Some(step) = py.detach(|| diagonal_em::step(&source, &g, &labels)).map_err(bad_cell)? else {
+    let step =
+        py.detach(|| if diagonal_em::pays(&source)? { diagonal_em::step(&source, &g, &labels) } else { Ok(None) });
+    let Some(step) = step.map_err(bad_cell)? else {
         return Ok(None);
     };
     let m = step.moments;

@@ -10,8 +10,8 @@ mod words;
 use likely_kernels::belonging::Assignment;
 use likely_kernels::source::{BadCell, Domain, Matrix, Source};
 use likely_kernels::{
-    categories, density, expected, json, keys, labels, linear, moments, posterior, scatter, sparse, special, threads,
-    whitened,
+    categories, density, expected, json, keys, labels, linear, moments, posterior, scatter, simd, sparse, special,
+    threads, whitened,
 };
 use numpy::{
     PyArray1, PyArray2, PyArrayDyn, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyReadwriteArray1,
@@ -682,6 +682,12 @@ fn get_threads() -> usize {
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    if let Some(level) =
+        std::env::var_os("LIKELY_SIMD").filter(|level| !simd::LEVELS.iter().any(|known| level == known))
+    {
+        let known = simd::LEVELS.join(", ");
+        return Err(PyValueError::new_err(format!("expected LIKELY_SIMD to be one of {known}, got {level:?}")));
+    }
     m.add("BadCellError", m.py().get_type::<BadCellError>())?;
     m.add("NotUtf8Error", m.py().get_type::<NotUtf8Error>())?;
     text::add_to(m)?;
