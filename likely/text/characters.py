@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# as in core/src/text/alphabet.rs
+# as in core/kernels/src/text/alphabet.rs
 _WORD, _SPACE, _FOLDED, _CASED, _CASE_IGNORABLE, _DROPPED = 1, 2, 4, 8, 16, 32
 
 _BLOCK = 256
