@@ -682,9 +682,8 @@ fn get_threads() -> usize {
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    if let Some(level) =
-        std::env::var_os("LIKELY_SIMD").filter(|level| !simd::LEVELS.iter().any(|known| level == known))
-    {
+    let level = std::env::var_os("LIKELY_SIMD").map(|level| level.to_string_lossy().into_owned());
+    if let Some(level) = level.filter(|level| !simd::LEVELS.contains(&level.as_str())) {
         let known = simd::LEVELS.join(", ");
         return Err(PyValueError::new_err(format!("expected LIKELY_SIMD to be one of {known}, got {level:?}")));
     }
