@@ -38,12 +38,12 @@ else:
         if name in _HOMES:
             value = globals()[name] = getattr(import_module(_HOMES[name]), name)
             return value
-        if name in ("estimators", "families"):
+        if name in ("estimators", "families", "sklearn"):
             return import_module(f"likely.{name}")
         raise AttributeError(f"module 'likely' has no attribute {name!r}")
 
     def __dir__():
-        return sorted({*globals(), *__all__, "estimators", "families"})
+        return sorted([*__all__, "families", "sklearn"])
 
 
 __version__ = "0.1.0"

@@ -10,6 +10,7 @@ import pytest
 from refusal import X, Y, assert_refused, assert_unchanged_by
 from sklearn.datasets import load_iris, load_wine
 
+import likely
 from likely import GaussianDiscriminant, NaiveBayes
 
 IRIS = load_iris(return_X_y=True)
@@ -116,3 +117,10 @@ def test_a_forked_child_has_threads_of_its_own():
     finally:
         child.kill()
         child.join()
+
+
+def test_what_the_package_shows_is_what_users_use():
+    shown = dir(likely)
+    assert set(likely.__all__) <= set(shown)
+    assert len(shown) <= 30
+    assert all(getattr(likely, name) is not None for name in shown)

@@ -625,3 +625,12 @@ def test_what_overflows_in_one_pass_is_still_refused_or_fitted_in_three() -> Non
     X = np.array([[1e200], [-1e200], [1.0], [2.0]])
     with pytest.raises(ValueError, match="expected"):
         Mixture(1, covariance="diagonal").fit(X)
+
+
+def test_dates_make_no_groups_of_years():
+    rng = np.random.default_rng(0)
+    days = pd.to_timedelta(rng.integers(0, 3 * 365, 300), unit="D")
+    frame = pd.DataFrame({"height": rng.normal(170, 10, 300), "visit": pd.Timestamp("2021-01-01") + days})
+    assert Mixture.select(frame, range(1, 5)).best.n_components == 1
+    drawn = Mixture(1).fit(frame).sample(500, random_state=0)[0].to_pandas()
+    assert set(drawn.visit.dt.year) == {2021, 2022, 2023}

@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusal import assert_refused
 
+from likely import NaiveBayes
 from likely.reading import open_rows
 from likely.reading import sources as reading_sources
 from likely.reading.delimited import Delimited
@@ -435,7 +436,7 @@ def test_what_is_no_table_is_refused(tmp_path):
     assert_refused(lambda: open_rows(io.BytesIO(CSV)), "format=")
     assert_refused(lambda: open_rows(io.BytesIO(CSV), format="xlsx"), "'xlsx'")
     assert_refused(lambda: open_rows(RECORDS, format="csv"), "'csv'")
-    assert_refused(lambda: open_rows(RECORDS, missing=[3]), "missing")
+    assert_refused(lambda: open_rows(RECORDS, missing=[None]), "missing")
     assert_refused(lambda: open_rows(written(tmp_path, "a.xlsx", b"")), "a.xlsx", "format=")
     assert_refused(lambda: open_rows(str(tmp_path / "*.csv")), "*.csv", kind=FileNotFoundError)
     assert_refused(lambda: open_rows(tmp_path / "none.csv"), "none.csv", kind=FileNotFoundError)
@@ -650,6 +651,7 @@ def test_python_ends_as_it_should_while_rows_are_read(end, exit_code):
 import sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 from test_reading import Slowly
+from likely import NaiveBayes
 from likely.reading import open_rows
 batches = open_rows(Slowly(), format="csv", typed=False).batches()
 next(batches)
@@ -680,3 +682,25 @@ def test_repeated_rows_of_early_batches_stay_in_the_sample():
     sample = open_rows(pa.dataset.dataset(pa.Table.from_batches(batches))).sample(2_000)
     assert sample.num_rows == 2_000
     assert 150 < np.sum(np.asarray(sample.column("n")) == 7.0) < 250
+
+
+@pytest.mark.parametrize("missing", [["-999"], [-999], -999, (-999.0,)])
+@pytest.mark.parametrize("kind", ["csv", "pandas", "floats", "polars", "parquet"])
+def test_a_number_that_stands_for_a_missing_cell_is_missing_everywhere(kind, missing, tmp_path):
+    frame = pd.DataFrame(
+        {"age": [31, -999, 40, 52], "score": [0.5, -999.0, -999.0, 1.5], "city": ["a", "b", "-999", "a"]}
+    )
+    if kind == "floats":
+        frame = frame[["score"]]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    data = {"csv": tmp_path / "a.csv", "parquet": tmp_path / "a.parquet", "polars": pl.from_pandas(frame)}.get(
+        kind, frame
+    )
+    table = pa.Table.from_batches(open_rows(data, missing=missing).batches())
+    assert [table.column(name).null_count for name in table.column_names] == ([2] if kind == "floats" else [1, 2, 1])
+    model = NaiveBayes(missing=missing).fit(data, ["x", "y", "x", "y"])
+    means = dict(zip(model.schema_.names, range(3), strict=False))
+    assert abs(model.joint_.expected(model.schema_.table(table))[:, means["score"]]).max() <= 1.5
+    if kind != "floats":
+        assert model.schema_.column("age").range == (31.0, 52.0)

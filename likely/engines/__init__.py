@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from likely.engines.partitions import Engine, Made, Spread, Task, added, in_order
-from likely.reading import Rows, open_rows
+from likely.reading import Rows, missing_words, open_rows
 
 _WHERE = "in partitions of an engine"
 
@@ -36,8 +36,8 @@ def rows_of(data: Any, *, missing: str | Collection[str] | None = (), typed: boo
     """Open a table wherever it lies: in partitions, or as ``open_rows`` does with these options."""
     engine = engine_of(data)
     if engine is None:
-        return open_rows(data, missing=missing, typed=typed)  # type: ignore[arg-type]
-    return Spread(engine, (missing,) if isinstance(missing, str) else missing or ())
+        return open_rows(data, missing=missing, typed=typed)
+    return Spread(engine, missing_words(() if missing is None else missing))
 
 
 def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:

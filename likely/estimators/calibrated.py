@@ -57,7 +57,7 @@ class Classifier(NaiveBayes):
     smoothing, pseudo_rows, unbiased
         as of ``NaiveBayes``, for the joint
     missing
-        text that stands for a missing cell, such as ``["?", "NA"]``
+        text or numbers that stand for a missing cell of a table, such as ``["?", -999]``
     together
         columns of categories that depend on each other: a list of names, or several lists
     unlabelled

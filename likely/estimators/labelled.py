@@ -45,12 +45,17 @@ def is_typed(data: Any) -> bool:
     return any(hasattr(data, name) for name in speaks)
 
 
+def has_names(data: Any) -> bool:
+    """Say whether data are a frame whose columns have names."""
+    return hasattr(data, "columns") and hasattr(data, "dtypes") and all(isinstance(c, str) for c in data.columns)
+
+
 def has_whole_numbers(data: Any) -> bool:
     """Say whether a frame of floats has a column of nothing but whole numbers, which may be missing.
 
     Its library may have made floats of integers, as pandas does where one is missing: elsewhere they are integers.
     """
-    if not (hasattr(data, "columns") and hasattr(data, "dtypes") and all(isinstance(c, str) for c in data.columns)):
+    if not has_names(data):
         return False
     columns = list(range(len(data.columns)))
     for rows in (data.head(64), data):  # most are seen not to be by their first cells

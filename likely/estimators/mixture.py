@@ -68,7 +68,7 @@ class Mixture(ByColumn, Criteria):
     smoothing
         pseudo-counts of categories and words
     missing
-        text that stands for a missing cell of a table
+        text or numbers that stand for a missing cell of a table
     together
         columns of categories that are not taken as independent
     random_state

@@ -37,7 +37,7 @@ class NaiveBayes(ByColumn, TableClassifier):
     unbiased
         divide the variance of Gaussian columns by n − 1 instead of n
     missing
-        text that stands for a missing cell of a table, such as ``["?", "NA"]``
+        text or numbers that stand for a missing cell of a table, such as ``["?", -999]``
     together
         columns of categories of a table that are not taken as independent: a list of names, or several lists. All
         combinations of their categories have a share of their own
@@ -100,6 +100,7 @@ class NaiveBayes(ByColumn, TableClassifier):
 
     def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...] | None:
         given = self.columns if isinstance(self.columns, Mapping) else {}
-        if any(column.kind == "integer" and given.get(column.name) in (None, "integer") for column in schema.columns):
+        kinds = zip(schema.names, schema.kinds, strict=True)
+        if any(kind == "integer" and given.get(name) in (None, "integer") for name, kind in kinds):
             return None  # counts or numbers: their cells tell
         return self._parts_of_no_rows(schema, rows)

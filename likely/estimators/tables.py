@@ -20,11 +20,11 @@ from likely.estimators.frames import (
     whole_numbers,
 )
 from likely.estimators.kept import Kept
-from likely.estimators.labelled import has_whole_numbers, is_typed, together
+from likely.estimators.labelled import has_names, has_whole_numbers, is_typed, together
 from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
 from likely.labels import read_weights
-from likely.reading import Rows
+from likely.reading import Rows, missing_words
 from likely.schema import Column, Schema, UnlikeSampleError, check_name
 from likely.statistics import Array
 from likely.table import Block, SparseRows, Table
@@ -50,6 +50,8 @@ class TableQuestions(Kept):
             return True
         by_name = isinstance(self.columns, Mapping) and all(isinstance(name, str) for name in self.columns)
         auto = isinstance(self.columns, str) and self.columns == "auto"
+        if self.missing is not None and has_names(X) and missing_words(self.missing):  # its numbers may be among them
+            return True
         return (auto or by_name) and has_whole_numbers(X)
 
     def _learned_as_table(self, rows: Rows, y: Any, learn: Callable[[Schema], Learned]) -> tuple[Schema, Learned]:

@@ -124,7 +124,7 @@ class Rows:
         return joined([without_words(batch, self._missing) for batch in self._source.sample(rows)], self.schema)
 
 
-def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = None, typed: bool = True) -> Rows:  # noqa: A002
+def open_rows(data: Any, *, missing: Any = (), format: str | None = None, typed: bool = True) -> Rows:  # noqa: A002
     """Open a table.
 
     Parameters
@@ -135,7 +135,8 @@ def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = 
         JSON lines file, of a folder of them, or with wildcards; a list of paths; an open binary file, whose format
         must be given; or rows that are open already
     missing
-        text that stands for a missing cell, such as ``("?", "NA")``. Null, NaN, NaT and empty cells of CSV always do
+        text or numbers that stand for a missing cell, such as ``("?", -999)``. Null, NaN, NaT and empty cells of CSV
+        always do
     format
         "csv", "tsv", "jsonl", "parquet" or "arrow", also with ".gz" or ".zst" after the first three. By default what
         the file's name ends with
@@ -151,13 +152,25 @@ def open_rows(data: Any, *, missing: Collection[str] = (), format: str | None = 
     """
     from likely.reading.opening import source_of
 
-    if isinstance(missing, str):
-        missing = (missing,)
-    if not isinstance(missing, Collection) or not all(isinstance(word, str) for word in missing):
-        raise ValueError(f"expected text that stands for a missing cell, or several in a list, got missing={missing!r}")
+    missing = missing_words(missing)
     if isinstance(data, Rows):
         return data.also_missing(missing)
-    return Rows(source_of(data, tuple(missing), format, typed), missing)
+    return Rows(source_of(data, missing, format, typed), missing)
 
 
-__all__ = ["Progress", "Rows", "open_rows"]
+def missing_words(missing: Any) -> tuple[str, ...]:
+    """Return what stands for a missing cell as text: one or several words or numbers.
+
+    >>> missing_words(["?", -999, 0.5])
+    ('?', '-999', '0.5')
+    """
+    given = missing if isinstance(missing, Collection) and not isinstance(missing, str) else (missing,)
+    if not all(isinstance(word, str | int | float) and not isinstance(word, bool) for word in given):
+        raise ValueError(
+            f"expected text or numbers that stand for a missing cell, or several in a list, got missing={missing!r}"
+        )
+    whole = (int(word) if isinstance(word, float) and word.is_integer() else word for word in given)
+    return tuple(map(str, whole))
+
+
+__all__ = ["Progress", "Rows", "missing_words", "open_rows"]

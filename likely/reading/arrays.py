@@ -3,6 +3,7 @@
 import datetime
 import decimal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
@@ -178,10 +179,10 @@ def joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBatch:
-    """Return a batch in which text that stands for a missing cell is missing."""
+    """Return a batch in which text and numbers that stand for a missing cell are missing."""
     if not words:
         return batch
-    columns = list(batch.columns)
+    columns, numbers = list(batch.columns), _as_numbers(words)
     for j, column in enumerate(columns):
         if is_text(column.type):
             columns[j] = emptied(column, words)
@@ -190,7 +191,20 @@ def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBat
             hidden = pc.take(gone, indices)
             kept = pc.if_else(hidden, pa.scalar(None, indices.type), indices)
             columns[j] = pa.DictionaryArray.from_arrays(kept, column.dictionary)
+        elif len(numbers) and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            found = pc.is_in(column.cast(pa.float64(), safe=False), value_set=numbers)
+            if pc.any(found).as_py():
+                columns[j] = pc.replace_with_mask(column, found, pa.scalar(None, column.type))
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _as_numbers(words: Collection[str]) -> Any:
+    """Return the numbers among some words."""
+    numbers = []
+    for word in words:
+        with suppress(ValueError):
+            numbers.append(float(word))
+    return pa.array([number for number in numbers if number == number], pa.float64())
 
 
 def emptied(column: Any, words: Collection[str], *, trimmed: bool = False) -> Any:

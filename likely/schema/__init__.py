@@ -76,7 +76,7 @@ class Schema:
         kinds: list[str] = []
         for column in self.columns:
             if column.kind == "date":
-                kinds += ["number" if part == "year" else "category" for part in column.parts]
+                kinds += ["integer" if part == "year" else "category" for part in column.parts]
             elif column.outputs:
                 kinds.append(column.kind)
         return tuple(kinds)
