@@ -704,3 +704,10 @@ def test_a_number_that_stands_for_a_missing_cell_is_missing_everywhere(kind, mis
     assert abs(model.joint_.expected(model.schema_.table(table))[:, means["score"]]).max() <= 1.5
     if kind != "floats":
         assert model.schema_.column("age").range == (31.0, 52.0)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_stream_of_a_header_alone_has_columns(typed):
+    rows = open_rows(io.BytesIO(b"age,city\n"), format="csv", typed=typed)
+    assert rows.names == ("age", "city")
+    assert rows.count() == 0

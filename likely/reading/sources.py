@@ -186,7 +186,8 @@ class Once(Source):
     """A stream that can be read once. What was read is kept, on disk if it is much, and so can be read again."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema | None = None) -> None:
-        self._live = (piece for batch in batches for piece in pieces(batch))
+        # A batch of no rows still says what the columns are.
+        self._live = (piece for batch in batches for piece in (pieces(batch) if batch.num_rows else (batch,)))
         self._schema = schema
         self._places: list[tuple[int, int]] = []
         self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115, lives as long as the source
