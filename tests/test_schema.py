@@ -351,3 +351,11 @@ def test_long_names_of_categories_stay_categories():
     frame = pd.DataFrame({"note": names * 50, "n": np.arange(150)})
     assert Schema.infer(open_rows(frame)).column("note").kind == "category"
     assert Schema.infer(open_rows(frame[["note"]])).column("note").kind == "category"
+
+
+def test_categories_in_a_table_of_few_columns_are_neither_text_nor_identifiers():
+    names = [f"the office of the district number {i}" for i in range(30)]
+    for repeats in (12, 40):
+        column = Schema.infer(open_rows({"office": names * repeats})).column("office")
+        assert column.kind == "category"
+        assert column.seen.note == ""

@@ -585,3 +585,12 @@ def test_a_class_whose_rows_all_weigh_0_stays_a_class():
     model = NaiveBayes().fit(frame, [*"abab", "rare"], sample_weight=[1, 1, 1, 1, 0])
     assert model.classes_.tolist() == ["a", "b", "rare"]
     assert model.priors_[2] == 0
+
+
+def test_labels_of_rows_of_weight_0_may_be_missing_and_must_be_one_for_each_row():
+    frame, weights = pd.DataFrame({"c": list("xyxyxy"), "n": np.arange(6) + 0.5}), [1, 1, 1, 1, 0, 0]
+    for labels in (pd.Series(["a", "b", "a", "b", pd.NA, "a"], dtype="string"), ["a", "b", "a", "b", None, "a"]):
+        assert NaiveBayes().fit(frame, labels, sample_weight=weights).classes_.tolist() == ["a", "b"]
+    for labels in (np.zeros((6, 2)), ["a"] * 5):
+        with pytest.raises(ValueError, match=r"expected|1d"):
+            NaiveBayes().fit(frame, labels, sample_weight=weights)

@@ -94,26 +94,14 @@ def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]
     if counts.all() or not counts.any():
         return rows, y, sample_weight
     if y is not None:
-        labels = coded_target(together(rows), y)[1] if isinstance(y, str) else _codes(y)
-        if len(labels) != len(counts):
-            return rows, y, sample_weight
-        counts |= ~np.isin(labels, labels[counts])
+        by_name = isinstance(y, str)
+        codes = coded_target(together(rows), y)[1] if by_name else read_labels(y, len(counts), partly=True)[1]
+        counts |= (codes >= 0) & ~np.isin(codes, codes[counts])
     if isinstance(y, list | tuple):
         y = [label for label, counted in zip(y, counts, strict=True) if counted]
     elif y is not None and not isinstance(y, str):
         y = y[counts] if isinstance(y, np.ndarray) or hasattr(y, "iloc") else np.asarray(y)[counts]
     return rows.filtered(counts), y, weights[counts]
-
-
-def _codes(y: Any) -> NDArray[Any]:
-    """Return a number for each label; missing ones have that of one label."""
-    numbers: dict[Any, int] = {}
-    return np.array(
-        [
-            numbers.setdefault(None if label != label else label, len(numbers))
-            for label in np.asarray(y, object).tolist()
-        ]
-    )
 
 
 class Labelled(NamedTuple):

@@ -35,6 +35,8 @@ _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
 _ENOUGH = 20
 """Fewer cells than this do not show that nearly all are distinct."""
+_COPIES = 10
+"""So often on average at least, cells are repeated because they are categories, not since rows are copied."""
 _FEW = 10
 """So many numbers that were written as text, each again and again, are the codes of categories."""
 _OTHER_DATE = r"^[0-9]{1,2}([.]|/)[0-9]{1,2}([.]|/)([0-9]{4}|[0-9]{2})( .*)?$"
@@ -170,13 +172,14 @@ def _kind_of_text(cells: Any, once: Any, *, codes: bool) -> tuple[str, str]:
         return "category", OTHER_DATES
     if _all(distinct, _COMMA) and pc.any(pc.match_substring(distinct, ",")).as_py():
         return "category", COMMAS
-    # Rows that are copied, or drawn again and again, make no categories of sentences.
-    count = len(text) if len(distinct) < _ENOUGH else len(_there(once))
-    share = len(distinct) / count
+    share = len(distinct) / len(text)
+    if len(distinct) >= _ENOUGH and len(text) < _COPIES * len(distinct):
+        # Rows that are copied, or drawn again and again, make no categories of sentences.
+        share = len(distinct) / len(_there(once))
     words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
     if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
         return "text", ""
-    if count >= _ENOUGH and share >= 0.9:
+    if len(text) >= _ENOUGH and len(distinct) >= 0.9 * len(text):
         return "category", IDENTIFIER
     return "category", ""
 
