@@ -1,8 +1,9 @@
 """What columns are, by their types and a sample of their cells."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,10 +54,9 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
     table, named = rows.sample(sample), rows.names is not None
-    once = _without_repeats(table)
+    once = cache(partial(_without_repeats, table))
     return tuple(
-        _column(name, plain(table.column(name)), overrides.get(name), plain(once.column(name)), not rows.missing, named)
-        for name in names
+        _column(name, plain(table.column(name)), overrides.get(name), once, not rows.missing, named) for name in names
     )
 
 
@@ -67,10 +67,10 @@ def _without_repeats(table: pa.Table) -> pa.Table:
     return table if len(first) == len(keys) else table.take(pa.array(first))
 
 
-def _column(name: str, cells: Any, given: str | None, once: Any, codes: bool, named: bool) -> Column:
-    """``once``: the cells of rows that are not repeated."""
+def _column(name: str, cells: Any, given: str | None, once: Callable[[], Any], codes: bool, named: bool) -> Column:
+    """``once`` returns the rows without repeats, of which few columns must know."""
     source = source_of(cells.type)
-    kind, note = _kind(cells, source, once, codes=codes, named=named)
+    kind, note = _kind(cells, source, lambda: plain(once().column(name)), codes=codes, named=named)
     family = given if given in FAMILIES else None
     if given is not None:
         kind, note = FAMILIES.get(given, given), ""
@@ -93,7 +93,7 @@ def _column(name: str, cells: Any, given: str | None, once: Any, codes: bool, na
     return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen=seen)
 
 
-def _kind(cells: Any, source: str, once: Any, *, codes: bool, named: bool) -> tuple[str, str]:
+def _kind(cells: Any, source: str, once: Callable[[], Any], *, codes: bool, named: bool) -> tuple[str, str]:
     if pa.types.is_null(cells.type):
         return "ignore", "all missing"
     if source == "other":
@@ -152,7 +152,7 @@ def _range(cells: Any) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def _kind_of_text(cells: Any, once: Any, *, codes: bool) -> tuple[str, str]:
+def _kind_of_text(cells: Any, once: Callable[[], Any], *, codes: bool) -> tuple[str, str]:
     text = _there(cells)
     if len(text) == 0:
         return "category", "missing in the sample"
@@ -175,7 +175,7 @@ def _kind_of_text(cells: Any, once: Any, *, codes: bool) -> tuple[str, str]:
     share = len(distinct) / len(text)
     if len(distinct) >= _ENOUGH and len(text) < _COPIES * len(distinct):
         # Rows that are copied, or drawn again and again, make no categories of sentences.
-        share = len(distinct) / len(_there(once))
+        share = len(distinct) / len(_there(once()))
     words = 1 + pc.mean(pc.count_substring_regex(text, r"\s+")).as_py()
     if len(text) > 1 and ((words >= _WORDS and share >= 0.8) or (words >= _MANY_WORDS and share >= 0.5)):
         return "text", ""
