@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from likely.estimators.mixture import Mixture
     from likely.estimators.text import TextClassifier
     from likely.families import GaussianPrior
-    from likely.loading import load
     from likely.native import get_threads, set_threads
+    from likely.persistence.registry import load
 else:
     # What is asked for is imported then, so that starting is fast.
     _HOMES = {
@@ -27,7 +27,7 @@ else:
         "KMeans": "likely.estimators.kmeans",
         "Mixture": "likely.estimators.mixture",
         "TextClassifier": "likely.estimators.text",
-        "load": "likely.loading",
+        "load": "likely.persistence.registry",
         "get_threads": "likely.native",
         "set_threads": "likely.native",
     }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block, Columns, Table
 from likely.families import (
     Density,
     EMStep,
@@ -20,7 +21,6 @@ from likely.families import (
     subtract_logs,
 )
 from likely.statistics import Array, JointStatistics, Labels, Shared
-from likely.table import Block, Columns, Table
 
 # Scores are computed for about this many rows × classes at a time.
 _TILE = 1 << 20

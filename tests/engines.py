@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from likely import Classifier, NaiveBayes
+from likely.data.rows import open_rows
 from likely.engines import Engine, added, in_order
-from likely.reading import open_rows
 
 slow = pytest.mark.skipif("LIKELY_SLOW" not in os.environ, reason="takes a minute: set LIKELY_SLOW to run it")
 

@@ -10,8 +10,8 @@ import numpy as np
 from cases import Case, Data, learn, learn_more, parameters
 
 import likely
+from likely.data.table import read_table
 from likely.families.gaussian import DiagonalGaussian, FullGaussian
-from likely.table import read_table
 
 EXACT = 1e-12
 SETTLED = 1e-7

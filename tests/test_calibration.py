@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from likely.calibration import LEAST, Calibration, log_loss
+from likely.ensemble.calibration import LEAST, Calibration, log_loss
 
 
 def scores(rows: int = 400, classes: int = 3, members: int = 2, seed: int = 0, sharpness: float = 4.0):

@@ -21,10 +21,11 @@ from likely.cli import run
 from likely.cli.commands import COMMANDS
 from likely.cli.full import run_fully
 from likely.cli.reading import parameters_of, plainly_read
-from likely.reading import open_rows, watching
-from likely.writing import write_rows
+from likely.data import progress as watching
+from likely.data.rows import open_rows
+from likely.data.write import write_rows
 
-BIRDS = str(files("likely").joinpath("data", "penguins.csv"))
+BIRDS = str(files("likely").joinpath("datasets", "penguins.csv"))
 
 
 @pytest.fixture(scope="module")

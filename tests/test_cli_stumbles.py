@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from likely.cli import run
-from likely.reading import open_rows
+from likely.data.rows import open_rows
 
 
 @pytest.fixture

@@ -6,15 +6,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likely import Classifier, distinct
-from likely import select as selecting
-from likely.columns import text_keys
-from likely.distinct import DistinctRows, drawn_rows, in_parts, row_keys
+from likely import Classifier
+from likely.data import distinct, sources
+from likely.data.column_values import text_keys
+from likely.data.distinct import DistinctRows, drawn_rows, in_parts, row_keys
+from likely.data.rows import Rows
+from likely.data.table import Table
+from likely.ensemble import selection as selecting
+from likely.ensemble.selection import select
 from likely.estimators import typed
-from likely.reading import Rows, sources
-from likely.select import select
 from likely.statistics import Assignment
-from likely.table import Table
 
 NAN = np.nan
 NAMES = np.array(["red", "green", "blue"])

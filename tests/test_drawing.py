@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 from engines import Frames
 
-from likely.distinct import drawn_rows
+from likely.data import sources
+from likely.data.distinct import drawn_rows
+from likely.data.rows import open_rows
+from likely.data.schema import Schema
 from likely.engines import rows_of
-from likely.estimators import drawing
-from likely.estimators.drawing import sampled
-from likely.estimators.labelled import labelled_whole
-from likely.reading import open_rows, sources
-from likely.schema import Schema
+from likely.engines import sampling as drawing
+from likely.engines.labelled import labelled_whole
+from likely.engines.sampling import sampled
 
 CUTS = {
     "one": [1000],

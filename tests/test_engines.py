@@ -10,10 +10,10 @@ import pytest
 from engines import MODELS, Frames, groups, people, split
 
 from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
+from likely.data.rows import Rows
+from likely.data.sources import Passing
 from likely.engines import Made, Spread, Task, in_order
 from likely.estimators import gaussian_discriminant, kmeans_rows, mixture, typed
-from likely.reading import Rows
-from likely.reading.sources import Passing
 
 
 @pytest.mark.parametrize("most", [100, 10**6])

@@ -12,13 +12,14 @@ from engines import Frames, people, spark_frame, spark_session, split
 
 from likely import Classifier, GaussianDiscriminant, NaiveBayes
 from likely.cli import run
-from likely.distinct import row_keys
-from likely.estimators import evaluated_rows, folds, gaussian_discriminant, typed
-from likely.estimators.evaluation import Evaluation, SummedEvaluation
-from likely.estimators.folds import Folds, Frequent, seed_of
+from likely.data import folds
+from likely.data.distinct import row_keys
+from likely.data.folds import Folds, Frequent, seed_of
+from likely.data.rows import open_rows
+from likely.engines.labelled import labelled_whole
+from likely.estimators import evaluated_rows, gaussian_discriminant, typed
 from likely.estimators.kmeans_rows import numbers_of
-from likely.estimators.labelled import labelled_whole
-from likely.reading import open_rows
+from likely.model.evaluation import Evaluation, SummedEvaluation
 
 
 @pytest.fixture(autouse=True)

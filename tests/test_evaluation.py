@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, brier_score_loss, confusion_matrix, log_loss
 
 from likely import GaussianDiscriminant, NaiveBayes
-from likely.estimators.evaluation import Evaluation, dealt
+from likely.model.evaluation import Evaluation, dealt
 
 X, Y = load_iris(return_X_y=True)
 

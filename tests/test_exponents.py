@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import likely
-from likely import exponents, native
-from likely.exponents import Evidence, Exponents, Scored
+from likely import native
+from likely.ensemble import exponents
+from likely.ensemble.exponents import Evidence, Exponents, Scored
 
 CUTS = 3
 

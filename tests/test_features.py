@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from likely.binned import Bins
-from likely.columns import counted_columns, gaussian_quantiles
-from likely.features import Features
-from likely.table import Table
+from likely.data.column_values import counted_columns, gaussian_quantiles
+from likely.data.table import Table
+from likely.ensemble.bins import Bins
+from likely.ensemble.features import Features
 
 NAN = np.nan
 

@@ -18,8 +18,9 @@ from sklearn.datasets import load_iris
 
 import likely
 import likely.sklearn
-from likely import GaussianDiscriminant, GaussianPrior, NaiveBayes, NotFittedError, files
+from likely import GaussianDiscriminant, GaussianPrior, NaiveBayes, NotFittedError
 from likely.families import Bernoulli, Gaussian
+from likely.persistence import file as files
 from likely.sklearn import (
     BernoulliNB,
     CategoricalNB,

@@ -17,7 +17,8 @@ from refusal import assert_refused
 from safetensors.numpy import load, save
 
 import likely
-from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes, files
+from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes
+from likely.persistence import file as files
 from likely.sklearn import CategoricalNB
 
 CELLS = np.arange(12.0).reshape(6, 2) % 5

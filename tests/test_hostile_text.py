@@ -14,10 +14,10 @@ from rich.console import Console
 import likely
 from likely.cli import run
 from likely.cli.commands import COMMANDS
-from likely.reading import open_rows
-from likely.schema import Schema
-from likely.showing import confusion_table
-from likely.telling import printable, tell
+from likely.cli.tables import confusion_table
+from likely.data.rows import open_rows
+from likely.data.schema import Schema
+from likely.messages import printable, tell
 
 # Colours, a title of the window, commands of C1, text from right to left, an end of a line; and markup of rich.
 MARKUP = ["[red]x[/red]", "[/nothing]", "[link=x]y"]

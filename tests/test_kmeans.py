@@ -12,9 +12,9 @@ from sklearn.datasets import load_iris
 
 import likely
 from likely import KMeans
-from likely.clustering import collect, iterate, means
-from likely.starts import centres_of_groups, read_points
-from likely.table import read_table
+from likely.data.table import read_table
+from likely.learn.kmeans import collect, iterate, means
+from likely.learn.starts import centres_of_groups, read_points
 
 
 def squares(X, centres):

@@ -17,9 +17,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import likely
 import likely.sklearn as faces
-from likely import KMeans, files
-from likely.starts import Order, read_points
-from likely.table import read_table
+from likely import KMeans
+from likely.data.table import read_table
+from likely.learn.starts import Order, read_points
+from likely.persistence import file as files
 
 IRIS = load_iris().data
 STARTS = ["k-means++", "greedy k-means++", "rows", "assignment"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likely import GaussianDiscriminant, NaiveBayes, native
-from likely.table import read_table
+from likely.data.table import read_table
 
 REVIEWS = [
     ("just plain boring", "-"),

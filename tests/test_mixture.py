@@ -15,14 +15,14 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import likely
 from likely import Mixture
+from likely.data.table import Block, read_table
 from likely.families import Bernoulli, Categorical, Exponential, Gamma, Gaussian, Poisson
-from likely.first_groups import collected
-from likely.hidden import Hidden, climb
 from likely.joint import Joint, Part
-from likely.learn import collect
-from likely.mixtures import Aim, revived
+from likely.learn.em import Hidden, climb
+from likely.learn.first_groups import collected
+from likely.learn.mixtures import Aim, revived
+from likely.learn.one_pass import collect
 from likely.statistics import Assignment, Shared
-from likely.table import Block, read_table
 
 IRIS = load_iris(return_X_y=True)
 STRUCTURES = [(covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (False, True)]

@@ -11,9 +11,9 @@ from scipy.sparse import csr_matrix
 
 import likely
 from likely import Mixture
+from likely.data.table import Block, Table
 from likely.families.bag import Bag
 from likely.statistics import Shared
-from likely.table import Block, Table
 from likely.text import Analyzer
 
 THEMES = (

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likely.data.labels import read_assignment
+from likely.data.table import Block, Table, read_table
 from likely.families import Bernoulli, Gaussian, Named, Poisson
 from likely.families.choice import family_of_integers
 from likely.joint import Joint, Part
-from likely.labels import read_assignment
-from likely.learn import all_but_each, collect, collect_folds
+from likely.learn.one_pass import all_but_each, collect, collect_folds
 from likely.statistics import Assignment
-from likely.table import Block, Table, read_table
 
 COLOURS = np.array(["red", "green", "blue", "pink"], dtype=object)
 PARTS = (Part(Named(), [0]), Part(Gaussian("full"), [1, 2]), Part(Bernoulli(), [3]), Part(Poisson(), [4]))

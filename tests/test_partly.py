@@ -9,10 +9,10 @@ from sklearn.datasets import load_iris, load_wine
 
 import likely
 from likely import Classifier, GaussianDiscriminant, NaiveBayes, TextClassifier
-from likely.estimators.partly import Partly
-from likely.hidden import Hidden, climb
-from likely.labels import read_assignment, read_labels
-from likely.table import read_table
+from likely.data.labels import read_assignment, read_labels
+from likely.data.table import read_table
+from likely.learn.em import Hidden, climb
+from likely.model.semi_supervised import Partly
 
 
 def hidden(y, share, seed=0, least=2):

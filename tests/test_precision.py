@@ -8,8 +8,8 @@ from mpmath import mp, mpf
 from scipy import stats
 
 from likely import GaussianDiscriminant, NaiveBayes, native
+from likely.data.table import read_table
 from likely.families import Gamma, Gaussian
-from likely.table import read_table
 
 mp.dps = 50
 

@@ -26,10 +26,10 @@ from hypothesis import strategies as st
 from refusal import assert_refused
 
 from likely import NaiveBayes
-from likely.reading import open_rows
-from likely.reading import sources as reading_sources
-from likely.reading.delimited import Delimited
-from likely.schema import Schema
+from likely.data import sources as reading_sources
+from likely.data.csv import Delimited
+from likely.data.rows import open_rows
+from likely.data.schema import Schema
 
 AGE, CITY, SCORE = [31, None, 40, 52], ["Oslo", "Rome", None, "Oslo"], [0.5, 1.25, None, -3.0]
 WANTED = pa.table({"age": pa.array(AGE, pa.int64()), "city": CITY, "score": SCORE})
@@ -266,8 +266,8 @@ def test_integers_beyond_doubles_are_exact_in_csv(tmp_path):
 @pytest.mark.parametrize("kept", [0, 64 << 20])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_the_last_block_of_csv_decides_as_much_as_the_first(tmp_path, monkeypatch, kept, ending):
-    monkeypatch.setattr("likely.reading.delimited.BLOCK", 4096)
-    monkeypatch.setattr("likely.reading.settling.KEPT", kept)
+    monkeypatch.setattr("likely.data.csv.BLOCK", 4096)
+    monkeypatch.setattr("likely.data.column_types.KEPT", kept)
     lines = [f"{i},{i},,{i},2024-01-01" for i in range(5000)]
     content = "\n".join(["a,b,c,d,e", *lines, "abc,1.5,7,8,never"]).encode() + b"\n"
     content = gzip.compress(content) if ending == "csv.gz" else content
@@ -285,7 +285,7 @@ def test_the_last_block_of_csv_decides_as_much_as_the_first(tmp_path, monkeypatc
 
 
 def test_blocks_of_json_lines_are_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr("likely.reading.lines.BLOCK", 1000)
+    monkeypatch.setattr("likely.data.jsonl.BLOCK", 1000)
     records = [{"a": i, "b": "2024-01-01", "c": None} for i in range(200)]
     records += [{"a": "x", "b": "never", "d": True}, {"a": 1.5, "c": 2}]
     content = "".join(json.dumps(record) + "\n" for record in records).encode()
@@ -396,7 +396,7 @@ def test_a_broken_csv_file_is_refused(content, words, tmp_path):
 
 
 def test_a_quote_left_open_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("likely.reading.delimited.BLOCK", 4096)
+    monkeypatch.setattr("likely.data.csv.BLOCK", 4096)
     path = written(tmp_path, "a.csv", b'a,b\n1,"x\n' + b"1,2\n" * 5000)
     assert_refused(lambda: open_rows(path).schema, "a.csv")
 
@@ -467,7 +467,7 @@ def test_a_bomb_is_read_in_a_stream(tmp_path):
 
 
 def test_import_of_likely_leaves_arrow_out():
-    code = "import sys, likely, likely.reading, likely.schema; sys.exit('pyarrow' in sys.modules)"
+    code = "import sys, likely, likely.data.rows, likely.data.schema; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -586,7 +586,7 @@ def test_json_that_is_nested_too_deep_is_refused(shape, how, tmp_path):
     path = written(tmp_path, f"rows.{how if how.startswith('jsonl') else 'jsonl'}", packed)
     data = f"open({str(path)!r}, 'rb')" if how == "open" else repr(str(path))
     code = (
-        "from likely.reading import open_rows\n"
+        "from likely.data.rows import open_rows\n"
         f"try: list(open_rows({data}, format='jsonl', typed={how != 'untyped'}).batches())\n"
         "except ValueError as error: print(error)"
     )
@@ -623,7 +623,7 @@ class Slowly(io.RawIOBase):
 
 
 def test_nothing_is_read_after_an_error(monkeypatch):
-    monkeypatch.setattr("likely.reading.delimited.BLOCK", 1 << 14)
+    monkeypatch.setattr("likely.data.csv.BLOCK", 1 << 14)
     stream = Slowly(bad=True)
     rows = open_rows(stream, format="csv", typed=False)
     with pytest.raises(ValueError, match="expected 2 cells in each row"):
@@ -652,7 +652,7 @@ import sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 from test_reading import Slowly
 from likely import NaiveBayes
-from likely.reading import open_rows
+from likely.data.rows import open_rows
 batches = open_rows(Slowly(), format="csv", typed=False).batches()
 next(batches)
 {end}

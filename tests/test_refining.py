@@ -14,11 +14,13 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 import likely
-from likely import TextClassifier, discounting, files, refining
-from likely.discounting import _of_most_documents
+from likely import TextClassifier
+from likely.data.table import Block, Table
+from likely.ensemble import discounting, refining
+from likely.ensemble.discounting import _of_most_documents
+from likely.ensemble.refining import Unrefined, WordMatrix, descended, newton
 from likely.families.refinement import Refinement
-from likely.refining import Unrefined, WordMatrix, descended, newton
-from likely.table import Block, Table
+from likely.persistence import file as files
 from likely.text import Analyzer
 
 REFINED = [1, "full"]

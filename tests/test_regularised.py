@@ -5,12 +5,12 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from likely.data.table import Block, Table
 from likely.families import Gaussian
 from likely.families.leave_one_out import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.statistics import Assignment, Statistics
-from likely.table import Block, Table
 
 X, labels = load_wine(return_X_y=True)
 COUNTS = np.bincount(labels)

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import likely
-from likely import replacing
 from likely.cli import run
-from likely.writing import write_rows
+from likely.data import atomic as replacing
+from likely.data.write import write_rows
 
 ROWS = "x,z,y\n1,u,a\n2,v,b\n3,u,a\n4,v,b\n5,,a\n6,v,b\n"
 TABLE = pa.table({"a": [1, 2]})
@@ -135,7 +135,7 @@ def test_what_cannot_be_written_into_is_refused(write, tmp_path, monkeypatch):
 def test_a_writer_that_is_killed_leaves_nothing(tmp_path):
     (tmp_path / "file").write_text("old")
     code = (
-        "import os, signal, sys; from likely.replacing import replacing\n"
+        "import os, signal, sys; from likely.data.atomic import replacing\n"
         "with replacing(sys.argv[1]) as file:\n"
         "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     )

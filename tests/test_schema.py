@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusal import assert_refused
 
-from likely.reading import open_rows, sources
-from likely.schema import FAMILIES, KINDS, Column, Schema, coded_target, read_target
-from likely.table import Room
+from likely.data import sources
+from likely.data.rows import open_rows
+from likely.data.schema import FAMILIES, KINDS, Column, Schema, coded_target, read_target
+from likely.data.table import Room
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "sleeps"]
 

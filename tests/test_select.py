@@ -15,16 +15,13 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from likely import NaiveBayes
-from likely import select as selecting
-from likely.calibration import LEAST
-from likely.columns import counted_columns
-from likely.distinct import DistinctRows
-from likely.families import Categorical, Gaussian
-from likely.families.regularised import Regularised
-from likely.features import Features
-from likely.joint import Part
-from likely.learn import collect
-from likely.members import (
+from likely.data.column_values import counted_columns
+from likely.data.distinct import DistinctRows
+from likely.data.table import Table
+from likely.ensemble import selection as selecting
+from likely.ensemble.calibration import LEAST
+from likely.ensemble.features import Features
+from likely.ensemble.members import (
     Folds,
     Plain,
     choose_discriminant,
@@ -33,10 +30,13 @@ from likely.members import (
     class_shares,
     log_posteriors,
 )
-from likely.missing_pairs import MissingPairs
-from likely.select import Selection, select
+from likely.ensemble.missing_patterns import MissingPairs
+from likely.ensemble.selection import Selection, select
+from likely.families import Categorical, Gaussian
+from likely.families.regularised import Regularised
+from likely.joint import Part
+from likely.learn.one_pass import collect
 from likely.statistics import Assignment
-from likely.table import Table
 
 NAN = np.nan
 

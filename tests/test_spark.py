@@ -14,10 +14,11 @@ import pytest
 from engines import MODELS, check_unchanged, people, slow, spark_frame, spark_session, split
 
 from likely import Classifier, NaiveBayes
+from likely.data import parquet as stretches
+from likely.data.rows import Rows
 from likely.engines import Spread, engine_of
 from likely.engines.spark import parquet_files
 from likely.estimators import typed
-from likely.reading import Rows, stretches
 
 
 @pytest.mark.filterwarnings("ignore")

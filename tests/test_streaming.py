@@ -14,9 +14,10 @@ import pyarrow.dataset
 import pytest
 
 from likely import Classifier, KMeans, Mixture, NaiveBayes
+from likely.data import progress as watching
+from likely.data.rows import open_rows
+from likely.data.sources import read_ahead
 from likely.estimators import kmeans_rows, mixture, typed
-from likely.reading import open_rows, watching
-from likely.reading.sources import read_ahead
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from likely import KMeans, NaiveBayes
+from likely.data import parquet as stretches
+from likely.data.parquet import stretches as cut
+from likely.data.rows import Rows
 from likely.engines import Spread, engine_of
-from likely.reading import Rows, stretches
-from likely.reading.stretches import stretches as cut
 
 
 def numbers(n=1000, seed=0):

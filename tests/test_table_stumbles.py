@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from refusal import assert_refused
 
-import likely.reading
+import likely.data.rows
 from likely import Classifier, NaiveBayes
-from likely.reading import open_rows
-from likely.schema import Schema
+from likely.data.rows import open_rows
+from likely.data.schema import Schema
 
 BOTH = pytest.mark.parametrize("kind", [NaiveBayes, Classifier])
 
@@ -112,8 +112,8 @@ def test_open_files_are_opened_with_their_format(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n1.5,a\n2.5,b\n")
     with open(path, "rb") as file:
-        assert_refused(lambda: NaiveBayes().fit(file, "y"), "likely.reading.open_rows", "format=")
-        assert NaiveBayes().fit(likely.reading.open_rows(file, format="csv"), "y").class_count_.sum() == 2
+        assert_refused(lambda: NaiveBayes().fit(file, "y"), "likely.data.open_rows", "format=")
+        assert NaiveBayes().fit(likely.data.open_rows(file, format="csv"), "y").class_count_.sum() == 2
 
 
 def test_questions_about_a_column_name_it():
@@ -158,7 +158,7 @@ def test_files_are_predicted_batch_by_batch(kind, tmp_path, monkeypatch):
     frame = pd.read_csv(path)
     whole = {name: getattr(model, name)(frame) for name in ASKED}
     score = model.score(frame, "y")
-    monkeypatch.setattr("likely.reading.delimited.BLOCK", 4096)
+    monkeypatch.setattr("likely.data.csv.BLOCK", 4096)
     sizes = []
     table = Schema.table
     monkeypatch.setattr(Schema, "table", lambda *a, **k: sizes.append(a[1].num_rows) or table(*a, **k))

@@ -16,7 +16,7 @@ from sklearn.base import clone
 import likely
 from likely import Classifier, Mixture, NaiveBayes
 from likely.cli import run
-from likely.reading import open_rows
+from likely.data.rows import open_rows
 
 WORDS = st.sampled_from(["red", "green", "blue", "été", "a,b", 'q"q', "  x", "3", "-", "nan"])
 CELLS = {

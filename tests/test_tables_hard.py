@@ -205,7 +205,7 @@ def test_text_of_any_width_is_written():
 
     import pyarrow as pa
 
-    from likely.writing import write_rows
+    from likely.data.write import write_rows
 
     table = pa.table({"a": pa.array(["x", None, 'q"'], pa.large_string()), "b": pa.array(["u", "v,w", ""])})
     out = io.BytesIO()

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
-from likely.distinct import drawn_texts
+from likely.data.distinct import drawn_texts
 from likely.families.bag import Bag
 from likely.families.pseudo_counts import strength
 from likely.statistics import Assignment
@@ -161,7 +161,7 @@ def test_streams_draw_as_much_as_lists(monkeypatch):
     from likely.text import streams
 
     texts, y = made(900, seed=5)
-    monkeypatch.setattr("likely.discounting.ENOUGH", 200)
+    monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", 200)
     expected = TextClassifier().fit(texts, y).predict_proba(texts)
     monkeypatch.setattr(streams, "_MOST", 100)
     streamed = TextClassifier().fit(iter(texts), y)
@@ -441,7 +441,7 @@ def test_texts_that_are_none():
 
 @pytest.mark.parametrize("change", ["twice", "utf8", "class", "starts", "negative", "none"])
 def test_files_whose_words_do_not_fit(change, tmp_path):
-    from likely import files
+    from likely.persistence import file as files
 
     model = textbook().fit(["dog cat", "cat rose"], ["a", "b"])
     model.save(tmp_path / "model.likely")

@@ -36,7 +36,7 @@ def reviews(n=600, seed=0):
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_any_partitions_give_the_model_of_a_stream_and_of_a_list(model, count, drawn, monkeypatch):
-    monkeypatch.setattr("likely.discounting.ENOUGH", drawn)
+    monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", drawn)
     monkeypatch.setattr(streams, "_MOST", 97)
     frame = reviews()
     texts, y = frame.review.tolist(), frame.mood.tolist()
@@ -67,7 +67,7 @@ def test_words_as_frequent_as_in_languages(seed):
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_who_works_first_does_not_change_a_bit(model, monkeypatch):
-    monkeypatch.setattr("likely.discounting.ENOUGH", 150)
+    monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", 150)
     frame = reviews()
     found = [
         clone(model).fit(Frames(split(frame, 7), order), "mood").predict_proba(frame)
@@ -77,7 +77,7 @@ def test_who_works_first_does_not_change_a_bit(model, monkeypatch):
 
 
 def test_a_class_of_one_partition_only_an_empty_one_and_one_without_texts(monkeypatch):
-    monkeypatch.setattr("likely.discounting.ENOUGH", 150)
+    monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", 150)
     frame = reviews().sort_values("mood", ignore_index=True)
     frame.loc[:119, "review"] = None
     parts = [*split(frame, 5), frame.iloc[:0], frame.iloc[:0]]
@@ -153,7 +153,7 @@ def formats(frame, folder):
 
 
 def test_tables_from_anywhere_give_the_model_of_a_list(tmp_path, monkeypatch):
-    monkeypatch.setattr("likely.discounting.ENOUGH", 150)
+    monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", 150)
     frame = reviews(300).replace({"review": {" ": None}})  # which is a missing cell in CSV files
     texts = frame.review.tolist()
     whole = TextClassifier().fit(texts, frame.mood)
@@ -246,7 +246,7 @@ def test_what_is_wrong_is_one_sentence():
 def test_a_dask_frame_gives_the_model_of_all_texts(model, dask_frame, monkeypatch):
     import dask
 
-    monkeypatch.setattr("likely.discounting.ENOUGH", 150)
+    monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", 150)
     frame = reviews()
     spread, whole = dask_frame(frame, 20), clone(model).fit(frame, "mood")
     with dask.config.set(scheduler="threads"):

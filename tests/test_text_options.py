@@ -359,7 +359,7 @@ def test_options_that_are_none(model, message):
     [("counts", "sqrt"), ("normalize", 1), ("idf", "yes"), ("min_df", -1), ("max_df", "a"), ("tokenizer", "os.system")],
 )
 def test_options_of_a_file_are_checked(name, value, tmp_path):
-    from likely import files
+    from likely.persistence import file as files
 
     textbook().fit(["dog cat", "cat rose"], ["a", "b"]).save(tmp_path / "model.likely")
     header, arrays = files.read(tmp_path / "model.likely")

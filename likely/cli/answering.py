@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
 from likely.cli.streams import STANDARD, check_place, opened, opened_to_answer, output_format, written
-from likely.reading.watching import watched
+from likely.data.progress import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from likely.cli.models import Loaded
-    from likely.reading import Rows
+    from likely.data.rows import Rows
 
 LINES = "txt"
 """The format in which every line is a text."""
@@ -57,7 +57,7 @@ def _predicted(model: Any, tables: Any, probabilities: bool, only: bool) -> Iter
     import numpy as np
     import pyarrow as pa
 
-    from likely.estimators.lazily import answer_name, labels_in_text
+    from likely.model.lazy import answer_name, labels_in_text
 
     labels = model.classes_
     written_labels = labels_in_text(labels)
@@ -104,7 +104,7 @@ def explain(
     from rich.console import Console
     from rich.text import Text
 
-    from likely.showing import explanation_table, literal
+    from likely.cli.tables import explanation_table, literal
 
     console = Console(highlight=False)
     for i, number in enumerate(row):

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from likely.telling import printable
+from likely.messages import printable
 
 _MOST_CLASSES = 8
 # Categories by name are what the user calls categorical.

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from likely.cli import options
 from likely.cli.streams import check_place, opened_to_answer, output_format, written
-from likely.reading.watching import watched
+from likely.data.progress import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from likely.cli.models import Loaded
-    from likely.reading import Rows
+    from likely.data.rows import Rows
 
 # Rows are drawn so many at a time.
 _AT_ONCE = 50_000
@@ -46,7 +46,7 @@ def _filled(loaded: "Loaded", rows: "Rows", how: str, seed: int | None) -> Itera
     import numpy as np
     import pyarrow as pa
 
-    from likely.reading.arrays import recast
+    from likely.data.arrow import recast
 
     generator = np.random.default_rng(seed)
     types = _types(loaded, rows.schema)
@@ -111,7 +111,7 @@ def _drawn(loaded: "Loaded", number: int, given: dict[str, str], seed: int | Non
 
 def _cells(given: Sequence[str], names: list[str]) -> dict[str, str]:
     """Return cells by column from NAME=VALUE, where a name may have = in it."""
-    from likely.schema import check_name
+    from likely.data.schema import check_name
 
     cells = {}
     for each in given:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from likely.cli import options
 from likely.cli.learning import kinds_of
 from likely.cli.streams import check_model_place, opened
-from likely.reading.watching import watched
+from likely.data.progress import watched
 
 AUTO = "auto"
 
@@ -45,7 +45,7 @@ def cluster(
         "random_state": seed,
     }
     with watched(rows, "reading"):
-        from likely.estimators.labelled import together
+        from likely.engines.labelled import together
 
         table = together(rows)
     model, tried = _found(table, number, most, _structures(covariance, tied), settings)

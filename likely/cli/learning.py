@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from likely.cli import options
 from likely.cli.streams import check_model_place, opened, read_meanwhile
-from likely.reading.watching import watched
+from likely.data.progress import watched
 
 
 def fit(
@@ -92,7 +92,7 @@ def evaluate(
         return
     from rich.console import Console
 
-    from likely.showing import confusion_table, measures_table
+    from likely.cli.tables import confusion_table, measures_table
 
     console = Console(highlight=False)
     console.print(
@@ -111,8 +111,8 @@ def merge(
 ) -> None:
     """Make one model of several, as if one had seen all their rows."""
     from likely.cli.describing import as_text, described, printed_json
-    from likely.loading import load
-    from likely.telling import tell
+    from likely.messages import tell
+    from likely.persistence.registry import load
 
     check_model_place(output, models)
     if len(set(map(os.path.realpath, models))) < len(models):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from likely.cli import options
 from likely.cli.streams import opened
-from likely.reading.formats import EXPECTED, Format
-from likely.reading.watching import watched
+from likely.data.formats import EXPECTED, Format
+from likely.data.progress import watched
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ def inspect(
 ) -> None:
     """Show what a model has learned, or what the columns of a table would be taken for."""
     from likely.cli.describing import described, printed_json
-    from likely.files import is_model
+    from likely.persistence.file import is_model
 
     if form is not None or not is_model(file):
         if form is None and os.path.isfile(file) and Format.of(file) is None:
@@ -31,7 +31,7 @@ def inspect(
             )
         _inspect_table(file, form, missing, as_json)
         return
-    from likely.loading import load
+    from likely.persistence.registry import load
 
     found = {"model": file, **described(load(file))}
     if as_json:
@@ -44,7 +44,7 @@ def inspect(
 
 def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json: bool) -> None:
     from likely.cli.describing import printed_json
-    from likely.schema import Schema
+    from likely.data.schema import Schema
 
     rows = opened([file], form, missing)
     with watched(rows, "looking"):
@@ -63,7 +63,7 @@ def _inspect_table(file: str, form: str | None, missing: Sequence[str], as_json:
 
 def _show_model(found: dict[str, Any], console: "Console") -> None:
     from likely.cli.describing import groups, title
-    from likely.showing import literal, plain_table
+    from likely.cli.tables import literal, plain_table
 
     console.print(literal(f"{title(found)}: {found['rows']:,.6g} rows, {_columns_of(found)}"))
     classes = plain_table("group" if groups(found) else "class", "rows", "share", right=("rows", "share"))
@@ -91,7 +91,7 @@ def demo(seed: Annotated[int, options.Option("--seed", "Which new birds to draw.
     """Fit 344 penguins, missing cells and all; then score, explain, fill a hole, and draw new ones."""
     from rich.console import Console
 
-    from likely.demo import show
+    from likely.cli.demo import show
 
     show(Console(highlight=False), seed)
 

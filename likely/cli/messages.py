@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from likely.telling import printable
+from likely.messages import printable
 
 WRONG, INTERRUPTED = 2, 130
 # The library speaks of its parameters, and the command line has options for them.
@@ -17,7 +17,7 @@ _OPTIONS = (
     (r"columns=\{(['\"])(.*?)\1: (['\"])ignore\3\}", r"--ignore '\2'"),
     (r"columns=\{(['\"])(.*?)\1: (['\"])(.*?)\3\}", r"--column '\2=\4'"),
     (r"\bsay missing=\[(.*?)\]", r"say --missing, once for each of \1"),
-    (r"\bopen it by likely.reading.open_rows\(…, format=…\)", "say --format"),
+    (r"\bopen it by likely.data.open_rows\(…, format=…\)", "say --format"),
     (r"\bsay the format\b", "say --format"),
     (r"\bsay that such text is missing\b", "say --missing TEXT"),
 )

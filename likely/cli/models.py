@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from likely.reading import Rows
-    from likely.schema import Schema
+    from likely.data.rows import Rows
+    from likely.data.schema import Schema
 
 
 class Loaded(NamedTuple):
@@ -19,7 +19,7 @@ class Loaded(NamedTuple):
     @classmethod
     def read(cls, path: str, missing: Sequence[str] = ()) -> "Loaded":
         """Load a model; words that stand for a missing cell are added to those that it knows."""
-        from likely.loading import load
+        from likely.persistence.registry import load
 
         model = load(path)
         schema = getattr(model, "schema_", None)
@@ -35,7 +35,7 @@ class Loaded(NamedTuple):
 
     def table(self, batch: Any, numbers: Sequence[int], *, note: bool = True) -> Any:
         """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
-        from likely.reading.arrays import without_words
+        from likely.data.arrow import without_words
 
         return self.schema.table(without_words(batch, self.missing), numbers=numbers, note=note, asked=True)
 
@@ -58,7 +58,7 @@ class Loaded(NamedTuple):
         """Return the columns of a batch that have holes, filled."""
         import pyarrow as pa
 
-        from likely.reading.arrays import text_of, without_words
+        from likely.data.arrow import text_of, without_words
 
         labels = None
         if self.target is not None and self.target in batch.schema.names:
@@ -97,7 +97,7 @@ class Loaded(NamedTuple):
         """The labels of the classes by how they are written."""
         import pyarrow as pa
 
-        from likely.reading.arrays import text_of
+        from likely.data.arrow import text_of
 
         classes = self.model.classes_
         ways = [map(str, classes.tolist()), text_of(pa.array(classes)).to_pylist()]
@@ -108,7 +108,7 @@ class Loaded(NamedTuple):
 
 def plain_schema(model: Any) -> "Schema":
     """Return the columns of a model that was fitted on a matrix of numbers, or on texts."""
-    from likely.schema import Column, Schema
+    from likely.data.schema import Column, Schema
 
     if type(model).__name__ == "TextClassifier":
         return Schema((Column("text", "text", "text"),))

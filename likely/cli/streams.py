@@ -11,14 +11,14 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from likely.reading.formats import EXPECTED, Format, stated
-from likely.replacing import is_stream, open_file_of
-from likely.telling import printable
+from likely.data.atomic import is_stream, open_file_of
+from likely.data.formats import EXPECTED, Format, stated
+from likely.messages import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from likely.reading import Rows
+    from likely.data.rows import Rows
 
 STANDARD = "-"
 _BREAKS = re.compile("([\n\t])")
@@ -26,7 +26,7 @@ _BREAKS = re.compile("([\n\t])")
 
 def opened(data: Sequence[str], form: str | None, missing: Sequence[str] = (), *, typed: bool = True) -> "Rows":
     """Open files, or standard input."""
-    from likely.reading import open_rows
+    from likely.data.rows import open_rows
 
     _choose_memory_pool()
     if STANDARD not in data:
@@ -81,7 +81,7 @@ def _shown(form: Format, out: str | None) -> Format:
 
 def written(tables: "Iterable[pa.Table]", out: str | None, form: Format, *, escape_formulas: bool = False) -> int:
     """Write rows to a file, or to standard output, and return how many they were."""
-    from likely.writing import write_rows
+    from likely.data.write import write_rows
 
     if out is not None and out != STANDARD:
         return write_rows(tables, out, form, escape_formulas=escape_formulas)
@@ -136,7 +136,7 @@ def check_place(out: str | None, read: Iterable[str], form: str | None = None, *
 def _read(paths: Iterable[str], form: str | None, text_dirs: bool) -> Iterator[tuple[str, os.stat_result | None]]:
     """Return all files on this machine that are read, as they are called in a message, and what the system says."""
     from likely.cli.texts import labelled_files
-    from likely.reading.places import expanded
+    from likely.data.locations import expanded
 
     for path in paths:
         if path == STANDARD:

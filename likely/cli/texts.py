@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likely.reading import Rows
+    from likely.data.rows import Rows
 
 TEXT, LABEL = "text", "label"
 _PIECE = 1 << 22
@@ -17,7 +17,7 @@ def lines_of(data: str, name: str) -> "Rows":
     """Return the lines of a file, or of standard input, as rows of one column of that name."""
     import pyarrow as pa
 
-    from likely.reading import open_rows
+    from likely.data.rows import open_rows
 
     schema = pa.schema([(name, pa.large_string())])
     stream = sys.stdin.buffer if data == "-" else open(data, "rb")  # noqa: SIM115  closed when all is read
@@ -41,7 +41,7 @@ def folders_of(folders: list[str]) -> "Rows":
     """Return the files in the folders of folders as rows: their text, and the name of the folder they are in."""
     import pyarrow as pa
 
-    from likely.reading import open_rows
+    from likely.data.rows import open_rows
 
     files = labelled_files(folders)
     if not files:

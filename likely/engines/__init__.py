@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import Any
 
+from likely.data.rows import Rows, missing_words, open_rows
 from likely.engines.partitions import Engine, Made, Spread, Task, added, in_order
-from likely.reading import Rows, missing_words, open_rows
 
 _WHERE = "in partitions of an engine"
 

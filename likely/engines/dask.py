@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from likely.data.arrow import LABELS, UNNAMED, from_values, is_named
+from likely.data.parquet import stretches
+from likely.data.rows import Rows, open_rows
+from likely.data.table import SparseRows, read_table
 from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, by_threads
-from likely.reading import Rows, open_rows
-from likely.reading.arrays import LABELS, UNNAMED, from_values, is_named
-from likely.reading.stretches import stretches
-from likely.table import SparseRows, read_table
 
 
 class DaskEngine(Engine):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from likely.reading import Progress, Rows, T, open_rows
-from likely.reading.watching import watched
+from likely.data.progress import watched
+from likely.data.rows import Progress, Rows, T, open_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,7 +174,7 @@ class Spread(Rows):
     @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the columns, or None if they have none."""
-        from likely.reading.arrays import is_named
+        from likely.data.arrow import is_named
 
         return tuple(self.schema.names) if is_named(self.schema) else None
 
@@ -204,7 +204,7 @@ class Spread(Rows):
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
-        from likely.reading.arrays import stacked
+        from likely.data.arrow import stacked
 
         count = self.engine.partitions
         few = {round(i * (count - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)}

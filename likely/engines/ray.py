@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from likely.data.rows import open_rows
 from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
-from likely.reading import open_rows
 
 RETRIES = 3
 """A task is done again so many times when the process or the machine that does it is lost."""

@@ -12,11 +12,11 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
+from likely.data.arrow import is_text
+from likely.data.parquet import Stretch, stretches
+from likely.data.rows import Rows, open_rows
+from likely.data.sources import Passing
 from likely.engines.partitions import LOOKED_AT, TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
-from likely.reading import Rows, open_rows
-from likely.reading.arrays import is_text
-from likely.reading.sources import Passing
-from likely.reading.stretches import Stretch, stretches
 
 _SENT = pa.schema([("number", pa.int64()), ("content", pa.binary())])
 _SENT_IN_SPARK = "number long, content binary"

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from likely.data.schema import KINDS
+from likely.data.table import Block, SparseRows, Table
 from likely.estimators.protocol import Estimator
 from likely.families import (
     FAMILIES,
@@ -24,9 +26,7 @@ from likely.families import (
 )
 from likely.families.choice import family_of_integers
 from likely.joint import Part
-from likely.schema import KINDS
 from likely.statistics import Assignment
-from likely.table import Block, SparseRows, Table
 
 IGNORE, TEXT, WHOLE, COUNTS = "ignore", "text", "whole numbers", "counts"
 # A category cannot be correlated with anything. Where columns may be, more whole numbers than this are numbers.

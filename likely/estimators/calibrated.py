@@ -8,23 +8,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.estimators.checks import check_classes
-from likely.estimators.evaluation import Evaluation, SummedEvaluation
-from likely.estimators.knowledge import Knowledge
+from likely.data.rows import Rows
+from likely.data.schema import Schema
+from likely.data.table import SparseRows, Table
+from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixture
+from likely.ensemble.selection import Selection, same_members, select
 from likely.estimators.laws import Laws
 from likely.estimators.naive_bayes import NaiveBayes
-from likely.estimators.saved import Saved
 from likely.estimators.watching import ProgressLine
 from likely.families import Gaussian, Together, on_one_line
 from likely.joint import Part
-from likely.members import Chooser, MemberEncoding, Plain, choose_mixture
-from likely.mixed import Mixed, mix
-from likely.mixed_density import MixedStatistics
-from likely.reading import Rows
-from likely.schema import Schema
-from likely.select import Selection, same_members, select
+from likely.learn.class_mixture_density import MixedStatistics
+from likely.learn.class_mixtures import Mixed, mix
+from likely.model.evaluation import Evaluation, SummedEvaluation
+from likely.model.state import Knowledge
+from likely.persistence.codec import Saved
+from likely.persistence.validate import check_classes
 from likely.statistics import Assignment, JointStatistics, class_weights
-from likely.table import SparseRows, Table
 
 # Rows that every component is imagined to have, as in a mixture.
 PSEUDO_ROWS = 1e-4

@@ -7,22 +7,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import files, native
-from likely.clustering import given_centres, means, merged, nearest
+from likely import native
+from likely.data.labels import read_weights
+from likely.data.rows import open_rows
+from likely.data.table import Columns, SparseRows, Table
 from likely.engines import engine_of
-from likely.estimators.entries import kind_of
+from likely.engines.labelled import is_typed, together
 from likely.estimators.kmeans_rows import schema_of
-from likely.estimators.labelled import is_typed, together
-from likely.estimators.lazily import answered
 from likely.estimators.protocol import Estimator, not_fitted
-from likely.estimators.saved_centres import KINDS, SavedCentres
 from likely.families import on_one_line
 from likely.families.base import readable_errors
-from likely.labels import read_weights
-from likely.reading import open_rows
-from likely.starts import Points, readable
+from likely.learn.kmeans import given_centres, means, merged, nearest
+from likely.learn.starts import Points, readable
+from likely.model.lazy import answered
+from likely.persistence import file as files
+from likely.persistence.centres import KINDS, SavedCentres
+from likely.persistence.entries import kind_of
 from likely.statistics import Array, Statistics
-from likely.table import Columns, SparseRows, Table
 
 
 class Centred(Estimator):

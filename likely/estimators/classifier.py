@@ -8,17 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.estimators.evaluation import Evaluation, SummedEvaluation, dealt
+from likely.data.labels import read_assignment
+from likely.data.table import Columns, Table
+from likely.engines.labelled import tell_of_unlabelled
 from likely.estimators.kept import Kept
-from likely.estimators.knowledge import Knowledge, few
-from likely.estimators.labelled import tell_of_unlabelled
-from likely.estimators.partly import Partly, check_unlabelled
 from likely.families import on_one_line
 from likely.joint import Part
-from likely.labels import read_assignment
-from likely.learn import collect, training_folds
+from likely.learn.one_pass import collect, training_folds
+from likely.model.evaluation import Evaluation, SummedEvaluation, dealt
+from likely.model.semi_supervised import Partly, check_unlabelled
+from likely.model.state import Knowledge, few
 from likely.statistics import Assignment, JointStatistics, Labels
-from likely.table import Columns, Table
 
 
 class GenerativeClassifier(Kept):

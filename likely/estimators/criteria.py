@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.estimators.tables import TableQuestions
-from likely.hidden import Climb, Hidden
+from likely.learn.em import Climb, Hidden
 
 # Spherical, diagonal and full covariances, one for all components or one each.
 STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))

@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.distinct import row_keys
+from likely.data.distinct import row_keys
+from likely.data.folds import MOST, Folds, Frequent, seed_of
+from likely.data.hashing import Keys
+from likely.data.rows import Rows
+from likely.data.schema import Schema
+from likely.data.table import Block
+from likely.engines.labelled import Labelled, every_row, labelled_whole, tell_of_unlabelled
+from likely.ensemble.selection import SAMPLE
 from likely.estimators.classifier import GenerativeClassifier
-from likely.estimators.evaluation import Evaluation, SummedEvaluation, Sums, check_folds
-from likely.estimators.folds import MOST, Folds, Frequent, seed_of
-from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Labelled, every_row, labelled_whole, tell_of_unlabelled
-from likely.estimators.partly import check_unlabelled
-from likely.hashing import Keys
 from likely.joint import Part
-from likely.learn import all_but_each, collect_folds
-from likely.reading import Rows
-from likely.schema import Schema
-from likely.select import SAMPLE
+from likely.learn.one_pass import all_but_each, collect_folds
+from likely.model.evaluation import Evaluation, SummedEvaluation, Sums, check_folds
+from likely.model.semi_supervised import check_unlabelled
+from likely.model.state import Knowledge
 from likely.statistics import Assignment, JointStatistics, Labels, union
-from likely.table import Block
 
 
 class Counted(NamedTuple):

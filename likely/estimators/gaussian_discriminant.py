@@ -4,30 +4,30 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from likely.data.folds import Without
+from likely.data.rows import Rows, open_rows
+from likely.data.schema import Schema, read_target
+from likely.data.table import SparseRows, Table
 from likely.engines import rows_of, with_labels
-from likely.estimators.drawing import sampled
-from likely.estimators.evaluated_rows import StreamedClassifier
-from likely.estimators.evaluation import Evaluation, SummedEvaluation
-from likely.estimators.folds import Without
-from likely.estimators.kmeans_rows import numbers_of, schema_of
-from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import (
+from likely.engines.labelled import (
     collected,
     is_typed,
     labelled_whole,
     tell_of_unlabelled,
     together,
 )
+from likely.engines.sampling import sampled
+from likely.ensemble.selection import SAMPLE
+from likely.estimators.evaluated_rows import StreamedClassifier
+from likely.estimators.kmeans_rows import numbers_of, schema_of
 from likely.estimators.labelled_rows import any_holes, with_missing_cells
 from likely.estimators.laws import Laws
-from likely.estimators.partly import check_unlabelled
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.reading import Rows, open_rows
-from likely.schema import Schema, read_target
-from likely.select import SAMPLE
+from likely.model.evaluation import Evaluation, SummedEvaluation
+from likely.model.semi_supervised import check_unlabelled
+from likely.model.state import Knowledge
 from likely.statistics import Array, Assignment
-from likely.table import SparseRows, Table
 
 
 class GaussianDiscriminant(StreamedClassifier):

@@ -4,12 +4,12 @@ import operator
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from likely.hidden import Hidden, Step, climb
+from likely.data.rows import Rows
+from likely.data.schema import Schema
+from likely.data.table import Room
 from likely.joint import Joint, Part
-from likely.reading import Rows
-from likely.schema import Schema
+from likely.learn.em import Hidden, Step, climb
 from likely.statistics import JointStatistics
-from likely.table import Room
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import os
 from typing import Any, Self
 
-from likely import files
-from likely.estimators.entries import kind_of
-from likely.estimators.knowledge import Knowledge
+from likely.data.table import Table
 from likely.estimators.questions import Questions
-from likely.estimators.saved import KINDS, Saved
-from likely.table import Table
+from likely.model.state import Knowledge
+from likely.persistence import file as files
+from likely.persistence.codec import KINDS, Saved
+from likely.persistence.entries import kind_of
 
 
 class Kept(Questions):

@@ -4,7 +4,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from likely.clustering import (
+from likely.data.labels import read_weights
+from likely.data.table import Table
+from likely.estimators.centres import Centred
+from likely.estimators.kmeans_rows import Everywhere, everywhere, moved
+from likely.estimators.laws import Laws
+from likely.estimators.questions import random_generator
+from likely.families import read_number, read_numbers
+from likely.learn.kmeans import (
     STARTS,
     Clustering,
     UnreadError,
@@ -14,17 +21,10 @@ from likely.clustering import (
     given_centres,
     restarts,
 )
-from likely.estimators.centres import Centred
-from likely.estimators.kmeans_rows import Everywhere, everywhere, moved
-from likely.estimators.laws import Laws
-from likely.estimators.questions import random_generator
-from likely.families import read_number, read_numbers
-from likely.labels import read_weights
-from likely.minibatches import Settings, follow
-from likely.starts import Order, Points, read_points
+from likely.learn.minibatch_kmeans import Settings, follow
+from likely.learn.starts import Order, Points, read_points
+from likely.messages import tell
 from likely.statistics import Array
-from likely.table import Table
-from likely.telling import tell
 
 
 class Start(NamedTuple):

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.clustering import cluster_sums, collect, means
+from likely.data.rows import Rows
+from likely.data.schema import Column, Schema
+from likely.data.table import Room, Table
 from likely.engines import rows_of
-from likely.estimators.drawing import sampled
-from likely.estimators.labelled import is_typed
-from likely.reading import Rows
-from likely.schema import Column, Schema
-from likely.select import SAMPLE
-from likely.starts import Points, readable
+from likely.engines.labelled import is_typed
+from likely.engines.sampling import sampled
+from likely.ensemble.selection import SAMPLE
+from likely.learn.kmeans import cluster_sums, collect, means
+from likely.learn.starts import Points, readable
 from likely.statistics import Array, Statistics
-from likely.table import Room, Table
 
 
 class Everywhere(NamedTuple):

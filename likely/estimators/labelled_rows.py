@@ -7,15 +7,15 @@ from functools import partial, reduce
 
 import numpy as np
 
-from likely.estimators.folds import Without
+from likely.data.folds import Without
+from likely.data.rows import Rows
+from likely.data.schema import Schema
+from likely.data.table import Block
+from likely.engines.labelled import every_row
 from likely.estimators.hidden_rows import both
-from likely.estimators.labelled import every_row
-from likely.hidden import Hidden, Step, climb
 from likely.joint import Joint, Part
-from likely.reading import Rows
-from likely.schema import Schema
+from likely.learn.em import Hidden, Step, climb
 from likely.statistics import JointStatistics
-from likely.table import Block
 
 # A step of expectation maximisation that gains less for each row is the last, and so is the last of so many.
 _TOLERANCE, _MOST = 1e-10, 200

@@ -6,27 +6,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labels import read_weights
+from likely.data.rows import Rows
+from likely.data.schema import Schema
+from likely.data.table import Block, Table
+from likely.engines.labelled import is_matrix, together, with_weight
+from likely.engines.sampling import sampled
+from likely.ensemble.selection import SAMPLE
 from likely.estimators.by_column import ByColumn
 from likely.estimators.criteria import Candidate, Criteria, candidate
-from likely.estimators.drawing import sampled
 from likely.estimators.hidden_rows import HiddenRows
-from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import is_matrix, together, with_weight
 from likely.estimators.laws import Laws
 from likely.estimators.questions import random_generator
 from likely.estimators.watching import ProgressLine, Watching
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
-from likely.first_groups import STARTS, Sample
-from likely.hidden import Climb, Hidden, without_empty
 from likely.joint import Part
-from likely.labels import read_weights
-from likely.mixtures import Aim, First, Search, Start, climbed, learned
-from likely.reading import Rows
-from likely.schema import Schema
-from likely.select import SAMPLE
+from likely.learn.em import Climb, Hidden, without_empty
+from likely.learn.first_groups import STARTS, Sample
+from likely.learn.mixtures import Aim, First, Search, Start, climbed, learned
+from likely.messages import tell
+from likely.model.state import Knowledge
 from likely.statistics import Array, Assignment
-from likely.table import Block, Table
-from likely.telling import tell
 
 # Imagined rows and tolerance of mixtures that are compared: next to the greatest likelihood, but no point is a group.
 _CANDIDATES_ROWS, _CANDIDATES_TOLERANCE = 0.1, 1e-5

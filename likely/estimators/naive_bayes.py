@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from likely.data.rows import Rows
+from likely.data.schema import Schema
 from likely.estimators.by_column import ByColumn
 from likely.estimators.laws import Laws
 from likely.estimators.typed import TableClassifier
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.reading import Rows
-from likely.schema import Schema
 
 
 class NaiveBayes(ByColumn, TableClassifier):

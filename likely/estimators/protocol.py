@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.table import Columns, Table, read_table
-from likely.telling import tell
+from likely.data.table import Columns, Table, read_table
+from likely.messages import tell
 
 
 class NotFittedError(ValueError, AttributeError):

@@ -7,18 +7,18 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labels import is_missing, missing_labels
+from likely.data.schema import check_name
+from likely.data.table import Block, Table
 from likely.engines import engine_of
-from likely.estimators import lazily
-from likely.estimators.explanation import Explanation
-from likely.estimators.knowledge import Calibrated, Knowledge, Modest, few
 from likely.estimators.protocol import Estimator, not_fitted
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint
-from likely.labels import is_missing, missing_labels
-from likely.schema import check_name
+from likely.messages import printable
+from likely.model import lazy as lazily
+from likely.model.explanation import Explanation
+from likely.model.state import Calibrated, Knowledge, Modest, few
 from likely.statistics import Array, Labels
-from likely.table import Block, Table
-from likely.telling import printable
 
 # What is answered lazily where rows lie in partitions.
 _LAZY = ("predict", "predict_proba")

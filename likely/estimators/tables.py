@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.engines import rows_of
-from likely.estimators.frames import (
+from likely.data.advice import tell_of_columns, tell_of_labels
+from likely.data.frames import (
     arrow,
     column_type,
     completed,
@@ -19,15 +19,15 @@ from likely.estimators.frames import (
     moments,
     whole_numbers,
 )
+from likely.data.labels import read_weights
+from likely.data.rows import Rows, missing_words
+from likely.data.schema import Column, Schema, UnlikeSampleError, check_name
+from likely.data.table import Block, SparseRows, Table
+from likely.engines import rows_of
+from likely.engines.labelled import has_names, has_whole_numbers, is_typed, together
 from likely.estimators.kept import Kept
-from likely.estimators.labelled import has_names, has_whole_numbers, is_typed, together
-from likely.estimators.notes import tell_of_columns, tell_of_labels
 from likely.families import on_one_line
-from likely.labels import read_weights
-from likely.reading import Rows, missing_words
-from likely.schema import Column, Schema, UnlikeSampleError, check_name
 from likely.statistics import Array
-from likely.table import Block, SparseRows, Table
 
 Learned = TypeVar("Learned")
 

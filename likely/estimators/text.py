@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.discounting import Refine, collect_discounted
-from likely.estimators.evaluation import Evaluation, SummedEvaluation
-from likely.estimators.knowledge import Knowledge
+from likely.data.table import Table
+from likely.ensemble.discounting import Refine, collect_discounted
 from likely.estimators.laws import Laws
 from likely.estimators.text_learning import TextLearning
 from likely.estimators.text_rows import LabelledTexts
@@ -16,8 +15,9 @@ from likely.families import on_one_line
 from likely.families.bag import Bag
 from likely.families.counting import Counting
 from likely.joint import Part
+from likely.model.evaluation import Evaluation, SummedEvaluation
+from likely.model.state import Knowledge
 from likely.statistics import Assignment, JointStatistics, class_weights
-from likely.table import Table
 from likely.text import Analyzer, Kept, batches, is_stream, listed
 from likely.text.tokens import folded
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from likely.data.table import Block, Table
 from likely.engines import rows_of
+from likely.engines.labelled import together
 from likely.estimators.classifier import GenerativeClassifier
-from likely.estimators.knowledge import scaling
-from likely.estimators.labelled import together
 from likely.estimators.questions import random_generator
 from likely.estimators.text_rows import LabelledTexts, TextColumn, is_table, text_table
-from likely.estimators.worded import WordExplanation, added_up
 from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
 from likely.joint import Joint, Part
+from likely.model.state import scaling
+from likely.model.word_explanation import WordExplanation, added_up
 from likely.statistics import Array, Labels
-from likely.table import Block, Table
 from likely.text import WordStatistics, as_read, contents, listed
 
 

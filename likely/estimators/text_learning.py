@@ -5,21 +5,21 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Self
 
-from likely.discounting import Refine
+from likely.data.labels import read_assignment
+from likely.data.table import Table
 from likely.engines import Spread
+from likely.engines.labelled import Collected, collected, tell_of_unlabelled
+from likely.ensemble.discounting import Refine
+from likely.ensemble.text_samples import settled_by
 from likely.estimators.classifier import GenerativeClassifier
-from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import Collected, collected, tell_of_unlabelled
-from likely.estimators.partly import check_unlabelled
 from likely.estimators.text_answers import TextAnswers
 from likely.estimators.text_rows import LabelledTexts, Learned, text_table
 from likely.families.bag import Bag
 from likely.joint import Part
-from likely.labels import read_assignment
+from likely.model.semi_supervised import check_unlabelled
+from likely.model.state import Knowledge
 from likely.statistics import Assignment
-from likely.table import Table
 from likely.text import TextBatch, WordStatistics
-from likely.text_samples import settled_by
 
 
 class TextLearning(TextAnswers):

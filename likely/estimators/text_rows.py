@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.rows import Rows
+from likely.data.schema import Column, Schema, check_name
+from likely.data.table import Room, Table
 from likely.engines import engine_of, rows_of
-from likely.estimators.labelled import labelled_whole
+from likely.engines.labelled import labelled_whole
+from likely.ensemble.text_samples import TextSample
 from likely.joint import Part
-from likely.learn import collect
-from likely.reading import Rows
-from likely.schema import Column, Schema, check_name
+from likely.learn.one_pass import collect
 from likely.statistics import Array, Assignment, JointStatistics
-from likely.table import Room, Table
 from likely.text import as_texts
-from likely.text_samples import TextSample
 
 
 def is_table(data: Any) -> bool:

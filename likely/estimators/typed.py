@@ -6,12 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from likely.data.rows import Rows
+from likely.data.schema import Schema, read_target
+from likely.data.table import Table
 from likely.engines import with_labels
-from likely.estimators.drawing import sampled
-from likely.estimators.evaluated_rows import StreamedClassifier
-from likely.estimators.evaluation import Evaluation, SummedEvaluation
-from likely.estimators.knowledge import Knowledge
-from likely.estimators.labelled import (
+from likely.engines.labelled import (
     collected,
     is_matrix,
     labelled,
@@ -19,14 +18,15 @@ from likely.estimators.labelled import (
     tell_of_unlabelled,
     with_weight,
 )
-from likely.estimators.partly import check_unlabelled
+from likely.engines.sampling import sampled
+from likely.ensemble.selection import SAMPLE
+from likely.estimators.evaluated_rows import StreamedClassifier
 from likely.estimators.tables import TableQuestions
-from likely.learn import collect
-from likely.reading import Rows
-from likely.schema import Schema, read_target
-from likely.select import SAMPLE
+from likely.learn.one_pass import collect
+from likely.model.evaluation import Evaluation, SummedEvaluation
+from likely.model.semi_supervised import check_unlabelled
+from likely.model.state import Knowledge
 from likely.statistics import Assignment
-from likely.table import Table
 
 
 class TableClassifier(TableQuestions, StreamedClassifier):

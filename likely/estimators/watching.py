@@ -11,16 +11,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import files
-from likely.columns import string_places, text_keys
-from likely.estimators.knowledge import Knowledge
-from likely.estimators.saved import Saved
-from likely.hidden import Ascent, Climb, Hidden
+from likely.data.column_values import string_places, text_keys
+from likely.data.progress import looked_at
+from likely.data.table import SparseRows, Table
 from likely.joint import Joint, Part
-from likely.mixtures import Search, Start
-from likely.reading.watching import looked_at
+from likely.learn.em import Ascent, Climb, Hidden
+from likely.learn.mixtures import Search, Start
+from likely.model.state import Knowledge
+from likely.persistence import file as files
+from likely.persistence.codec import Saved
 from likely.statistics import JointStatistics
-from likely.table import SparseRows, Table
 
 # Seconds before the line is shown, between two of it, and between two checkpoints.
 _PATIENCE = 3.0

@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from likely.data.table import Block
 from likely.families.bag_density import BagDensity, of_present
 from likely.families.base import Density, Family
 from likely.families.categorical import LOG_SMALLEST
 from likely.families.counting import Counted, Counting
 from likely.families.pseudo_counts import PseudoCounts, check_smoothing
 from likely.statistics import Array, Assignment, Shared, Statistics
-from likely.table import Block
 from likely.text import Analyzer, Kept, WordStatistics, collect_words
 
 EVENTS = ("multinomial", "complement", "bernoulli")

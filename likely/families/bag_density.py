@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import Codes, Density, subtract_logs
 from likely.statistics import Array, Assignment
-from likely.table import Block
 from likely.text import Analyzer, WordStatistics
 
 # No text that is drawn has more words on average: a broken file may say otherwise.

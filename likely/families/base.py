@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.table import Block, Columns, Table
 from likely.native import BadCellError
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics
-from likely.table import Block, Columns, Table
 
 Codes = NDArray[np.int64]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import Codes, Density, Family, on_one_line, read_numbers
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics
-from likely.table import Block
 
 LOG_SMALLEST = float(np.log(5e-324))
 """The logarithm of the smallest number above 0: it stands for log 0 where that is compared, or taken away again."""

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from likely import native
+from likely.data.table import Block
 from likely.statistics import Array, Assignment
-from likely.table import Block
 
 # Larger numbers are no counts.
 _MOST_COUNTED = 1e9
@@ -31,8 +31,8 @@ def family_of_integers(block: Block, assignment: Assignment, most_categories: in
 
     Examples
     --------
-    >>> from likely.labels import read_assignment
-    >>> from likely.table import read_table
+    >>> from likely.data.labels import read_assignment
+    >>> from likely.data.table import read_table
     >>> dice = np.repeat(np.arange(1, 7), 20)[:, None]
     >>> family_of_integers(Block(read_table(dice), None), read_assignment(np.arange(120) % 2, None, 120))
     'categorical'

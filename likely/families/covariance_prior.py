@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from likely import native
+from likely.data.table import Block
 from likely.families.covariance import oas_shrinkage
 from likely.families.missing import full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
 from likely.statistics import Array, Assignment
-from likely.table import Block
 
 # A column whose standard deviation is at most this share of its mean is constant: what is left is rounding.
 _ROUNDING = 1e-15

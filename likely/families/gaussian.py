@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import Density, EMStep, Family, UnsolvableError, on_one_line, read_number
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
@@ -14,7 +15,6 @@ from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, Ful
 from likely.families.missing import collect_expected, collect_missing, full_statistics
 from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics, plain_label
-from likely.table import Block
 
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
 _COLLINEAR = 1e-12

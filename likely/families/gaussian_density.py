@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import Codes, Density, LinearForm, QuadraticForm
 from likely.statistics import Array
-from likely.table import Block
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Whitened means further apart than this are not compared by a linear form: the difference of two large numbers loses

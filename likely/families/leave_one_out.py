@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.table import Block
 from likely.families.base import Family
 from likely.families.categorical import Categorical, CategoricalDensity, without_unseen
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block
 
 # How many imagined rows a class may be given in a column.
 _ROWS = 2.0 ** np.arange(-2, 11)
@@ -24,7 +24,7 @@ class LeaveOneOut(Family):
 
     Examples
     --------
-    >>> from likely.table import Table
+    >>> from likely.data.table import Table
     >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
     >>> block = Block(Table(np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])), None)
     >>> LeaveOneOut().solve(LeaveOneOut().collect(block, rows)).shares.round(2)

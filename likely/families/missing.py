@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block
 from likely.families.moments import Moments, collect_moments, over
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics, class_weights
-from likely.table import Block
 
 _NAMES = ("weight", "sum", "product")
 _MOST_STEPS = 1000

@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import read_number
 from likely.statistics import Array, Assignment, Shared, Statistics
-from likely.table import Block
 
 # Sums of squares below this have lost digits to the smallest number there is.
 _SMALLEST_SQUARE = 1e-290

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import Density
 from likely.families.categorical import Categorical, CategoricalDensity, without_unseen
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics
-from likely.table import Block
 
 
 class Named(Categorical):

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block
 from likely.families.base import Codes, Density, Family, LinearForm
 from likely.families.categorical import LOG_SMALLEST
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
 from likely.statistics import Array, Assignment, Shared, Statistics
-from likely.table import Block
 
 # No mean is below this share of the column's mean over all rows, and no gamma distribution narrower than that.
 _FLOOR = 1e-9

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from likely.data.table import Block
 from likely.families.base import Family
 from likely.families.gaussian import Gaussian
 from likely.families.gaussian_density import FullGaussian
 from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block
 
 # A direction in which correlated columns vary less is one in which they do not: what is left is rounding.
 _COLLINEAR = 1e-12
@@ -34,7 +34,7 @@ class Regularised(Family):
 
     Examples
     --------
-    >>> from likely.table import Table
+    >>> from likely.data.table import Table
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [7.0, 8.0], [9.0, 9.0]])
     >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1], dtype=np.int32))
     >>> family = Regularised(diagonal=0.2, strength=1.0)

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import Block, Table
 from likely.families.base import Codes, Density, subtract_logs
 from likely.families.categorical import log_dirichlet, within_classes, without_unseen
 from likely.families.named import Named, NamedDensity, names_in
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics
-from likely.table import Block, Table
 
 MOST_COLUMNS = 8
 """The most columns taken together: what each says of a class is a mean over all sets of the others."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from likely import native
+from likely.data.table import Block, SparseRows
 from likely.families.base import Codes, Density, LinearForm, subtract_logs
 from likely.families.categorical import LOG_SMALLEST, Smoothed, log_dirichlet
 from likely.families.moments import collect_moments
 from likely.statistics import Array, Assignment, Shared, Statistics, class_weights
-from likely.table import Block, SparseRows
 
 
 def _sparse(block: Block) -> SparseRows | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from likely.data.table import SparseRows, Table
 from likely.families import Numbered
 from likely.sklearn.categories import (
     Categories,
@@ -22,7 +23,6 @@ from likely.sklearn.categories import (
 )
 from likely.sklearn.discrete import NOT_NEGATIVE, DiscreteFace, logarithms
 from likely.statistics import Array
-from likely.table import SparseRows, Table
 
 MOST_CATEGORIES = 1 << 24
 """Every class has a count of each category of a column: more would take gigabytes."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labels import is_missing
+from likely.data.table import Columns, Table, column_names, read_table
 from likely.families import on_one_line
-from likely.labels import is_missing
 from likely.statistics import Array, JointStatistics, Statistics
-from likely.table import Columns, Table, column_names, read_table
 
 Categories = Mapping[int, tuple[str, ...]]
 """Of each column of text its categories, sorted. The cells of all other columns are numbers."""

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.clustering import drawn_centres, given_centres
+from likely.data.labels import read_weights
+from likely.data.table import Table, read_table
 from likely.estimators.centres import Centred
-from likely.labels import read_weights
+from likely.learn.kmeans import drawn_centres, given_centres
+from likely.learn.starts import Order, Points, read_points
 from likely.sklearn.face import Checked
-from likely.starts import Order, Points, read_points
 from likely.statistics import Array
-from likely.table import Table, read_table
 
 _STARTS = {"k-means++": "greedy k-means++", "random": "rows"}
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likely.estimators.knowledge import ALIKE
+from likely.data.table import Table
 from likely.families import Bernoulli, Complement, Multinomial
 from likely.joint import Joint
+from likely.model.state import ALIKE
 from likely.sklearn.face import NaiveBayesFace
 from likely.statistics import Array
-from likely.table import Table
 
 _LEAST_ALPHA = 1e-10
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_parameter_constraints
 
-from likely.estimators.knowledge import Knowledge
+from likely.data.table import SparseRows, Table
 from likely.families import Gaussian, UnsolvableError, on_one_line
 from likely.joint import Part
+from likely.model.state import Knowledge
 from likely.sklearn.estimated import EstimatedGaussian
 from likely.sklearn.face import Face
 from likely.statistics import Array, Assignment
-from likely.table import SparseRows, Table
 
 COMMON_CONSTRAINTS = {
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],

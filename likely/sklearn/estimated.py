@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from likely.data.table import Block
 from likely.families import Gaussian
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Block
 
 
 @dataclass(frozen=True)

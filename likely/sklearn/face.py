@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import validate_parameter_constraints
 
+from likely.data.table import Table
 from likely.estimators.classifier import GenerativeClassifier
 from likely.joint import Part
 from likely.statistics import Array, Assignment, Statistics
-from likely.table import Table
 
 
 class Checked:

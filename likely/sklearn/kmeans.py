@@ -7,12 +7,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from likely.clustering import Clustering, about_centres, iterate
-from likely.labels import read_weights
+from likely.data.labels import read_weights
+from likely.learn.kmeans import Clustering, about_centres, iterate
+from likely.learn.starts import Order, Points, read_points
+from likely.messages import tell
 from likely.sklearn.centred import COMMON, CentredFace
-from likely.starts import Order, Points, read_points
 from likely.statistics import Array
-from likely.telling import tell
 
 
 class KMeans(CentredFace):

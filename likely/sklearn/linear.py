@@ -10,14 +10,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely import native
-from likely.estimators.knowledge import Knowledge
+from likely.data.table import Block, Table
 from likely.families import Gaussian, UnsolvableError, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
 from likely.joint import Joint
+from likely.model.state import Knowledge
 from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
 from likely.statistics import Array
-from likely.table import Block, Table
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantFace):  # type: ignore[misc]

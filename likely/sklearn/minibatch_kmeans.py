@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from likely.clustering import cluster_sums, nearest
-from likely.labels import read_weights
-from likely.minibatches import Running, Settings, follow, init_size
+from likely.data.labels import read_weights
+from likely.data.table import Table
+from likely.learn.kmeans import cluster_sums, nearest
+from likely.learn.minibatch_kmeans import Running, Settings, follow, init_size
+from likely.learn.starts import Points, read_points
 from likely.sklearn.centred import AT_LEAST_ONE, COMMON, NOT_NEGATIVE, CentredFace
-from likely.starts import Points, read_points
 from likely.statistics import Array
-from likely.table import Table
 
 
 class MiniBatchKMeans(CentredFace):

@@ -16,15 +16,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likely.hidden import Hidden
+from likely.data.table import Table
 from likely.joint import Joint, Part
-from likely.learn import collect
+from likely.learn.em import Hidden
+from likely.learn.one_pass import collect
+from likely.messages import tell
 from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
 from likely.sklearn.face import Checked
 from likely.sklearn.kmeans import KMeans
 from likely.statistics import Array, Assignment, JointStatistics, Shared
-from likely.table import Table
-from likely.telling import tell
 
 # Shares that are drawn at a time.
 _TILE = 1 << 18

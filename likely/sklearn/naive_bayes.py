@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from likely.data.table import Table
 from likely.families import Gaussian
 from likely.families.moments import Moments
 from likely.sklearn.face import NaiveBayesFace
 from likely.statistics import Array
-from likely.table import Table
 
 # Only variances of 0 are lifted, so that there is an answer: others are as ``var_smoothing`` makes them.
 _NEXT_TO_NOTHING = 1e-30

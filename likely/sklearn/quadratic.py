@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.estimators.knowledge import Knowledge
+from likely.data.table import Table
 from likely.families import UnsolvableError
+from likely.model.state import Knowledge
 from likely.sklearn.discriminant import COMMON_CONSTRAINTS, DiscriminantFace
 from likely.statistics import Array
-from likely.table import Table
 
 
 class QuadraticDiscriminantAnalysis(DiscriminantFace):

@@ -1,0 +1,363 @@
+"""Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as places in a list of names."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likely.data.arrow import LABELS, emptied, is_named, is_text, plain, text_of
+from likely.data.column import NO, YES, UnlikeSampleError
+from likely.data.dates import date_part
+from likely.data.labels import text_array
+from likely.data.strided import evenly_laid
+from likely.data.table import Room
+from likely.statistics import Labels
+
+if TYPE_CHECKING:
+    from likely.data.schema import Column, Schema
+
+_LARGEST = 1 << 28
+"""So many bytes the names of the categories of a column may take."""
+
+
+def source_of(kind: pa.DataType) -> str:
+    """Return what the cells of an Arrow type are."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return source_of(kind.value_type)
+    if is_text(kind) or types.is_null(kind):
+        return "text"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_integer(kind):
+        return "integer"
+    if types.is_floating(kind):
+        return "number"
+    return "date" if types.is_timestamp(kind) or types.is_date32(kind) else "other"
+
+
+class UnfitCellError(ValueError):
+    """A cell that is not what its column holds: what was expected, what came, and in which row of the column."""
+
+    def __init__(self, expected: str, value: str, row: int):
+        super().__init__(expected, value, row)
+        self.expected, self.value, self.row = expected, value, row
+
+    def sentence(self, name: str, where: str = "", kind: str = "category") -> str:
+        """Return what to say, and to do: the column may be of another kind."""
+        return (
+            f"expected {self.expected} in column {name!r}, got {self.value!r}{where}: correct the cell, say that such "
+            f'text is missing, or fit with columns={{{name!r}: "{kind}"}}'
+        )
+
+
+class Cells(NamedTuple):
+    """The columns that are not there, the cells, and the names of categories and the texts by column."""
+
+    absent: list[str]
+    cells: NDArray[Any]
+    categories: dict[int, Labels]
+    strings: dict[int, Any]
+
+
+def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room, *, asked: bool) -> Cells:
+    """Return the cells of a batch."""
+    found = _found(schema, batch)
+    wanted = [column for column in schema.columns if column.kind != "ignore"]
+    absent = [column.name for column in wanted if column.name not in found]
+    if absent and len(absent) == len(wanted):
+        raise ValueError(f"expected a table with the columns {absent[:5]}, got one with none of them: {_names(batch)}")
+    if all(column.kind == "number" for column in wanted) and len(wanted) == len(schema.columns) and not absent:
+        where_they_lie = evenly_laid([found[column.name] for column in wanted])
+        if where_they_lie is not None:
+            return Cells([], where_they_lie, {}, {})
+    small = (
+        all(
+            column.kind == "number" and (column.name not in found or found[column.name].type == pa.float32())
+            for column in wanted
+        )
+        and len(found) > 0
+    )
+    dtype = np.float32 if small else np.float64
+    cells = room.cells(batch.num_rows, len(schema.names), dtype)
+    categories: dict[int, Labels] = {}
+    strings: dict[int, Any] = {}
+    j = 0
+    for column in schema.columns:
+        for part in _read(
+            column, found.get(column.name), numbers, asked=asked, tentative=column.name in schema.tentative
+        ):
+            if part is None:
+                cells[:, j] = np.nan
+                if column.kind == "category":
+                    categories[j] = np.empty(0, dtype="<U1")
+                elif column.kind == "text":
+                    strings[j] = pa.nulls(batch.num_rows, pa.large_string())
+            elif isinstance(part, tuple):
+                categories[j], cells[:, j] = part
+            elif isinstance(part, pa.Array):
+                strings[j] = part
+                cells[:, j] = np.where(part.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
+            else:
+                cells[:, j] = part
+            j += 1
+    return Cells(absent, cells, categories, strings)
+
+
+def _names(batch: Any) -> str:
+    names = list(batch.schema.names)
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
+    """Return the columns of a batch by the schema's names."""
+    names = batch.schema.names
+    if not is_named(batch.schema) or not schema.named:
+        labels = (batch.schema.metadata or {}).get(LABELS, b"").decode()
+        names = [name for name in names if name != labels]
+        if len(names) != len(schema.columns):
+            raise ValueError(
+                f"expected {len(schema.columns)} columns, got {len(names)}: give the columns of the first table"
+            )
+        return {column.name: plain(batch.column(name)) for column, name in zip(schema.columns, names, strict=True)}
+    known = {column.name for column in schema.columns if column.kind != "ignore"}
+    return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
+
+
+def _read(column: "Column", cells: Any, numbers: Sequence[int], *, asked: bool, tentative: bool) -> list[Any]:
+    """Return what a column becomes: floats, or the names of categories and places among them, or None if missing."""
+    try:
+        return _parts_of(column, cells, asked=asked, tentative=tentative)
+    except UnfitCellError as error:
+        where = f" in row {int(numbers[error.row]) + 1}"
+        if column.kind == "boolean" and column.source in ("integer", "number"):
+            try:
+                cell = float(error.value)
+            except ValueError:
+                raise ValueError(error.sentence(column.name, where)) from None
+            kind = "integer" if cell.is_integer() else "number"
+            raise UnlikeSampleError(error.sentence(column.name, where, kind), column.name, cell, kind) from None
+        raise ValueError(error.sentence(column.name, where)) from None
+
+
+def _parts_of(column: "Column", cells: Any, *, asked: bool, tentative: bool) -> list[Any]:
+    if not column.outputs:
+        return []
+    if cells is None or pa.types.is_null(cells.type):
+        return [None] * len(column.outputs)
+    _check_readable(cells, column)
+    if column.kind == "date":
+        moments = timestamps(cells)
+        parts = [date_part(moments, part) for part in column.parts]
+        return [_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
+    if column.kind == "text":
+        texts = text_of(cells).cast(pa.large_string())
+        return [texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts]
+    if column.kind == "category":
+        return [_encoded(_canonical(cells, column), column.name)]
+    if column.kind == "boolean":
+        if column.source in ("integer", "number") and source_of(cells.type) == "text":
+            with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
+                cells = _numbers(cells)
+        return [_floats(_yes_or_no(cells, asked=asked))]
+    numbers = _numbers(cells)
+    if tentative and column.kind == "integer" and column.source == "number" and pa.types.is_floating(numbers.type):
+        odd = pc.and_(pc.not_equal(numbers, pc.trunc(numbers)), pc.invert(pc.is_nan(numbers)))
+        if (row := pc.index(odd, True).as_py()) >= 0:
+            raise UnlikeSampleError("expected whole numbers", column.name, numbers[row].as_py(), "number")
+    return [_floats(numbers)]
+
+
+def _check_readable(cells: Any, column: "Column") -> None:
+    if source_of(cells.type) == "other":
+        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
+
+
+def _floats(cells: Any) -> NDArray[Any]:
+    kind = cells.type
+    floats: NDArray[Any] = (
+        cells
+        if pa.types.is_floating(kind)
+        else cells.cast(pa.uint8() if pa.types.is_boolean(kind) else kind).cast(pa.float64(), safe=False)
+    ).to_numpy(zero_copy_only=False)
+    return floats
+
+
+def _numbers(cells: Any) -> Any:
+    cells = _decoded(cells)
+    source = source_of(cells.type)
+    if source == "date":
+        _refuse("a number", cells, 0)
+    if source != "text":
+        return cells
+    return _cast_text(cells, pa.float64(), "a number")
+
+
+def _decoded(cells: Any) -> Any:
+    return pc.take(cells.dictionary, cells.indices) if pa.types.is_dictionary(cells.type) else cells
+
+
+def _cast_text(cells: Any, kind: pa.DataType, expected: str) -> Any:
+    text = emptied(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
+    try:
+        text.slice(0, 64).cast(kind)
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        first, last = 0, len(text)
+    while last - first > 1:  # the first cell that does not fit is in text[first:last]
+        middle = (first + last) // 2
+        try:
+            text.slice(first, middle - first).cast(kind)
+            first = middle
+        except pa.ArrowInvalid:
+            last = middle
+    return _refuse(expected, cells, first)
+
+
+def _refuse(expected: str, cells: Any, row: int) -> NoReturn:
+    raise UnfitCellError(expected, str(text_of(cells.slice(row, 1))[0].as_py())[:80], row)
+
+
+def _yes_or_no(cells: Any, *, asked: bool) -> Any:
+    cells = _decoded(cells)
+    if pa.types.is_boolean(cells.type):
+        return cells
+    if source_of(cells.type) in ("number", "integer"):
+        there = pc.if_else(pc.is_nan(cells), None, cells) if pa.types.is_floating(cells.type) else cells
+        odd = pc.and_(pc.not_equal(there, 0), pc.not_equal(there, 1))
+        row = pc.index(odd, True).as_py()
+        if row >= 0 and not asked:
+            _refuse("yes or no (true or false, 1 or 0)", cells, row)
+        return pc.equal(there, 1) if row < 0 else pc.if_else(odd, None, pc.equal(there, 1))
+    text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
+    yes = pc.is_in(text, value_set=pa.array(YES, text.type))
+    unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(NO, text.type)))))
+    row = pc.index(unknown, True).as_py()
+    if row >= 0:
+        _refuse("yes or no (true or false, 1 or 0)", cells, row)
+    return pc.if_else(pc.is_valid(text), yes, pa.scalar(None, pa.bool_()))
+
+
+def words_of(text: Any) -> tuple[str, ...]:
+    """Return how no and yes are written in a column of text; nothing if neither is there.
+
+    >>> words_of(pa.array(["Yes", None, "No"])), words_of(pa.array(["TRUE"])), words_of(pa.array(["perhaps"]))
+    (('No', 'Yes'), ('FALSE', 'TRUE'), ())
+    """
+    words = [word.strip() for word in text.drop_null().unique().to_pylist()]
+    no, yes = (next((word for word in words if word.lower() in known), None) for known in (NO, YES))
+    if no is None and yes is None:
+        return ()
+    return no or _other_word(str(yes), YES, NO), yes or _other_word(str(no), NO, YES)
+
+
+def _other_word(word: str, known: tuple[str, ...], others: tuple[str, ...]) -> str:
+    other = others[known.index(word.lower())]
+    return other.upper() if word.isupper() else other.capitalize() if word.istitle() else other
+
+
+def _canonical(cells: Any, column: "Column") -> Any:
+    """Return the text of categories; where they were numbers first, "3.0" is "3"."""
+    text = text_of(cells)
+    if column.source in ("number", "integer", "boolean") and source_of(cells.type) == "text":
+        encoded = text.dictionary_encode()
+        names = pa.array([_same_name(name, column.source) for name in encoded.dictionary.to_pylist()], pa.string())
+        return pc.take(names, encoded.indices)
+    return text
+
+
+def _same_name(name: str, source: str) -> str:
+    stripped = name.strip()
+    if source == "boolean":
+        return "true" if stripped.lower() in YES else "false" if stripped.lower() in NO else name
+    try:
+        number = text_of(pa.array([stripped]).cast(pa.int64() if stripped.lstrip("+-").isdigit() else pa.float64()))
+    except pa.ArrowInvalid:
+        return name
+    return str(number[0].as_py())
+
+
+def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
+    """Return the names that occur, sorted, and the place of every cell among them."""
+    encoded = text.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    longest = max(map(len, names), default=1)
+    if 4 * longest * len(names) > _LARGEST:
+        raise ValueError(
+            f"expected short names of categories in column {name!r}, got {len(names)} of up to {longest} "
+            "characters: say that the column is text, or ignore it"
+        )
+    labels, places = np.unique(text_array(names, f"column {name!r}"), return_inverse=True)
+    indices = encoded.indices.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    there = ~np.isnan(indices)
+    codes = np.full(len(indices), np.nan)
+    codes[there] = places[indices[there].astype(np.int64)]
+    return labels, codes
+
+
+def timestamps(cells: Any) -> Any:
+    """Return dates and times as Arrow's timestamps; text must be as in 2024-02-29 or 2024-02-29 18:30."""
+    cells = _decoded(cells)
+    if pa.types.is_timestamp(cells.type):
+        return cells
+    if pa.types.is_date32(cells.type):
+        return cells.cast(pa.timestamp("s"))
+    if not is_text(cells.type):
+        _refuse("a date", cells, 0)
+    try:
+        return _cast_text(cells, pa.timestamp("us", "UTC"), "")
+    except UnfitCellError:
+        return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
+
+
+def coded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the distinct labels of a column, None among them if it stands there, and the place of each row's."""
+    cells = plain(column)
+    if source_of(cells.type) == "other":
+        raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
+    values, indices = _values_in(cells)
+    places = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
+    if indices.null_count == 0:
+        return _distinct_labels(values, name), places
+    return _distinct_labels(pa.concat_arrays([values, pa.nulls(1, values.type)]), name), places
+
+
+def _values_in(cells: Any) -> tuple[Any, Any]:
+    """Return the distinct values among the cells, and the place of each cell's; those of a dictionary are looked up."""
+    if not pa.types.is_dictionary(cells.type):
+        encoded = cells.dictionary_encode()
+        return encoded.dictionary, encoded.indices
+    listed = cells.dictionary.dictionary_encode()  # a list may have a value twice, or one that is missing
+    indices = pc.take(listed.indices, cells.indices)
+    used = pc.unique(indices.drop_null())
+    if len(used) < len(listed.dictionary):
+        return pc.take(listed.dictionary, used), pc.index_in(indices, value_set=used)
+    return listed.dictionary, indices
+
+
+def _distinct_labels(cells: Any, name: str) -> Labels:
+    """Return labels as an array, of objects if one is missing."""
+    source = source_of(cells.type)
+    if source == "number":
+        floats = cells.to_numpy(zero_copy_only=False).astype(np.float64)
+        there = floats[~np.isnan(floats)]
+        whole = np.all(np.isfinite(there)) and np.all(there == np.trunc(there)) and np.all(np.abs(there) < 2**63)
+        listed: Any = [None if x != x else int(x) if whole else x for x in floats.tolist()]
+        return _labels(listed, np.int64 if whole else np.float64)
+    if source in ("integer", "boolean"):
+        return _labels(cells.to_pylist(), np.bool_ if source == "boolean" else cells.type.to_pandas_dtype())
+    texts = text_of(cells).to_pylist()
+    text_array([text for text in texts if text is not None], f"column {name!r}")
+    return _labels(texts, np.str_)
+
+
+def _labels(values: list[Any], dtype: Any) -> Labels:
+    if any(value is None for value in values):
+        labels = np.empty(len(values), dtype=object)
+        labels[:] = values
+        return labels
+    return np.array(values, dtype=dtype)

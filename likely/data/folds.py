@@ -1,0 +1,144 @@
+"""Folds by the content of rows: each is held out from the same model, wherever and in whatever order they lie.
+
+Rows that are read again for every pass may come in other partitions and orders, so nothing but their content can say
+which fold they are in. A hash does, and equal rows share a fold, if they are few. Those that come again and again
+would be predicted by models that never saw them, and make one fold larger than the others. So they are counted first,
+their copies are dealt at random, as if they could be told apart, and every copy stands for all: it has a share in each
+fold, that of the copies dealt to it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.distinct import row_keys
+from likely.data.hashing import Keys
+from likely.data.table import Table
+from likely.statistics import Array, Assignment
+
+MOST = 10_000
+"""So many distinct rows are counted at most. Each that makes up more than one in so many of all rows is among them."""
+
+
+class Frequent(NamedTuple):
+    """Distinct rows by their keys, and how often each comes, at least; at most ``lost`` more (Misra and Gries, 1982).
+
+    >>> found = Frequent.of(np.array([7, 5, 7], dtype=np.uint64)).plus(Frequent.of(np.array([7], dtype=np.uint64)))
+    >>> found.keys.tolist(), found.counts.tolist(), found.lost
+    ([5, 7], [1, 3], 0)
+    """
+
+    keys: Keys
+    counts: NDArray[np.int64]
+    lost: int = 0
+
+    @classmethod
+    def of(cls, keys: Keys) -> "Frequent":
+        """Count keys."""
+        return cls(*np.unique(keys, return_counts=True)).fewer()
+
+    def plus(self, other: "Frequent") -> "Frequent":
+        """Return how often rows come here and there."""
+        keys, places = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
+        counts = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(counts, places, np.concatenate([self.counts, other.counts]))
+        return Frequent(keys, counts, self.lost + other.lost).fewer()
+
+    def fewer(self) -> "Frequent":
+        """Return the most frequent ones; as much is taken from each as makes the others none."""
+        if len(self.keys) <= MOST:
+            return self
+        least = int(np.partition(self.counts, -MOST - 1)[-MOST - 1])
+        kept = self.counts > least
+        return Frequent(self.keys[kept], self.counts[kept] - least, self.lost + least)
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which fold rows are in.
+
+    Parameters
+    ----------
+    count
+        how many folds there are
+    seed
+        by which rows are hashed
+    common
+        the keys of rows that come again and again, sorted
+    copies
+        how many copies of each are in each fold
+    """
+
+    count: int
+    seed: str
+    common: Keys
+    copies: NDArray[np.int64]
+
+    @classmethod
+    def dealt(cls, count: int, seed: str, common: Keys, counts: NDArray[np.int64]) -> "Folds":
+        """Deal the copies of common rows at random."""
+        generator = np.random.default_rng(list(seed.encode()))
+        return cls(count, seed, common, generator.multinomial(counts, np.full(count, 1 / count)))
+
+    def of(self, table: Table, assignment: Assignment) -> tuple[NDArray[np.intp], NDArray[np.int64], Array | None]:
+        """Return rows by their numbers, the fold that each is in, and which share of it.
+
+        A row may be there several times, with all shares that it has.
+        """
+        keys = row_keys(table, assignment, self.seed)
+        folds = (keys % np.uint64(self.count)).astype(np.int64)
+        places = np.searchsorted(self.common, keys)
+        is_common = np.append(self.common, np.uint64(0))[places] == keys
+        is_common &= places < len(self.common)
+        if not is_common.any():
+            return np.arange(len(keys)), folds, None
+        single, often = np.flatnonzero(~is_common), np.flatnonzero(is_common)
+        copies = self.copies[places[often]]
+        which, where = np.nonzero(copies)
+        shares = copies[which, where] / copies.sum(axis=1)[which]
+        return (
+            np.concatenate([single, often[which]]),
+            np.concatenate([folds[single], where]),
+            np.concatenate([np.ones(len(single)), shares]),
+        )
+
+    def without(self, fold: int) -> "Without":
+        """Return how much rows count where one fold is held out."""
+        return Without(self, fold)
+
+
+class Without(NamedTuple):
+    """How much each row counts where one fold is held out: found where the rows lie, by their content."""
+
+    folds: Folds
+    fold: int
+
+    def rest(self, table: Table, assignment: Assignment) -> tuple[Table, Assignment]:
+        """Return the rows that are in other folds, each with the share of it that is there."""
+        rows, folds, shares = self.folds.of(table, assignment)
+        others = folds != self.fold
+        if shares is None:
+            return table.taken(others), assignment.taken(others)
+        weights = np.bincount(rows, shares * others, table.rows).astype(np.float64)
+        kept = weights > 0
+        return table.taken(kept), assignment.taken(kept)._replace(weights=weights[kept])
+
+
+def put_together(assignment: Assignment) -> Assignment:
+    """Return the weights of rows whose copies are counted together: the shares of all copies are whole numbers then.
+
+    So in which order they were added does not decide which of two rows is heavier.
+    """
+    assert assignment.weights is not None
+    return assignment._replace(weights=np.asarray(np.round(assignment.weights), dtype=np.float64))
+
+
+def seed_of(random_state: Any) -> str:
+    """Return a seed of folds from one for random numbers; no model draws rows by the same.
+
+    >>> seed_of(0) == seed_of(0), seed_of(0) == seed_of(1)
+    (True, False)
+    """
+    return f"fold {np.random.default_rng(random_state).integers(2**63)}"

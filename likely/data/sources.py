@@ -1,0 +1,228 @@
+"""Where rows come from: a table in memory, something that gives batches again when asked, or a stream read once."""
+
+import io
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import cached_property
+
+import pyarrow as pa
+
+from likely.data.arrow import UNNAMED, is_named, plain_batch
+from likely.data.sampling import drawn, drawn_as_they_come
+
+BATCH = 16 << 20
+"""About so many bytes are in a batch."""
+BLOCK = 4 << 20
+"""So many bytes of text are parsed at a time."""
+KEPT = 64 << 20
+"""So many bytes at most are kept in memory to save a second reading."""
+_LOOKED_AT = 1 << 30
+"""So many bytes at most are read to find out what columns are."""
+
+
+class Source(ABC):
+    """Something that has rows."""
+
+    done: int = 0
+    total: int | None = None
+    unit: str = "rows"
+    held: bool = False
+    """whether all rows lie in memory"""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns have names."""
+        return is_named(self.schema)
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, from the first one on."""
+
+    def coded_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows; of columns of text, those that a file keeps as places in a list may come so."""
+        return self.batches()
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return up to so many rows."""
+        return first(self.batches(), rows)
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        if self.total is not None and self.unit == "rows":
+            return self.total
+        return sum(batch.num_rows for batch in self.batches())
+
+
+def first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    """Return the first of some batches, and at most so many rows."""
+    taken: list[pa.RecordBatch] = []
+    for batch in batches:
+        taken.append(batch.slice(0, rows))
+        rows -= len(taken[-1])
+        if rows <= 0:
+            break
+    return taken
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a batch in batches that are not too large."""
+    step = max(1, BATCH * max(1, batch.num_rows) // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+def read_ahead(batches: Generator[pa.RecordBatch, None, None]) -> Iterator[pa.RecordBatch]:
+    """Return the same batches, of which the next is read by another thread while this one is used."""
+    with closing(batches), ThreadPoolExecutor(1, "likely-reading") as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
+class Held(Source):
+    """A table in memory."""
+
+    held = True
+
+    def __init__(self, table: pa.Table, *, named: bool = True) -> None:
+        batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
+        self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
+        self.total = table.num_rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return self._batches[0].schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows."""
+        self.done = 0
+        for batch in self._batches:
+            for piece in pieces(batch):
+                self.done += piece.num_rows
+                yield piece
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return rows drawn by their content."""
+        return drawn(self._batches, rows)
+
+
+class Again(Source):
+    """Something that gives its batches again whenever it is asked."""
+
+    def __init__(
+        self, schema: pa.Schema, ask: Callable[[], Iterable[pa.RecordBatch]], total: int | None = None
+    ) -> None:
+        self._schema, self._ask, self.total = schema, ask, total
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return plain_batch(self._schema.empty_table()).schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows."""
+        self.done = 0
+        for batch in self._ask():
+            for piece in pieces(plain_batch(batch)):
+                self.done += piece.num_rows
+                yield piece
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return rows drawn from all batches; of very many, from those of the first gigabyte."""
+        return drawn_as_they_come(self._first(_LOOKED_AT), rows)
+
+    def _first(self, size: int) -> Iterator[pa.RecordBatch]:
+        for batch in self.batches():
+            yield batch
+            size -= batch.nbytes
+            if size <= 0:
+                return
+
+
+class Passing(Source):
+    """A stream that is read once, where it passes by. Nothing is kept of it."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        self._schema = plain_batch(schema.empty_table()).schema
+        self._live = iter(batches)
+        self._begun = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return self._schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, if nobody has asked for them before."""
+        if self._begun:
+            raise RuntimeError("expected rows that pass by to be read once, got a second reading")
+        self._begun = True
+        yield from self._coming()
+
+    def count(self) -> int:
+        """Return how many rows have passed by when the last one has."""
+        for _ in self._coming():
+            pass
+        return self.done
+
+    def _coming(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._live:
+            self.done += batch.num_rows
+            yield from pieces(plain_batch(batch))
+
+
+class Once(Source):
+    """A stream that can be read once. What was read is kept, on disk if it is much, and so can be read again."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema | None = None) -> None:
+        # A batch of no rows still says what the columns are.
+        self._live = (piece for batch in batches for piece in (pieces(batch) if batch.num_rows else (batch,)))
+        self._schema = schema
+        self._places: list[tuple[int, int]] = []
+        self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115, lives as long as the source
+        weakref.finalize(self, self._file.close)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns, by the first batch."""
+        if self._schema is None:
+            first = next(self.batches(), None)
+            self._schema = pa.schema([]) if first is None else first.schema
+        return self._schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows: those that were read already, then those that come."""
+        self.done = place = 0
+        while True:
+            if place == len(self._places):
+                batch = next(self._live, None)
+                if batch is None:
+                    return
+                self._keep(batch)
+            else:
+                start, size = self._places[place]
+                self._file.seek(start)
+                batch = pa.ipc.open_stream(self._file.read(size)).read_next_batch()
+            place += 1
+            self.done += batch.num_rows
+            yield batch
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        content = sink.getvalue()
+        self._file.seek(0, io.SEEK_END)
+        self._places.append((self._file.tell(), content.size))
+        self._file.write(content)

@@ -1,0 +1,1 @@
+"""What compares classes in Classifier and TextClassifier: ensemble members, out-of-fold scores, calibration."""

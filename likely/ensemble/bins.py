@@ -1,0 +1,159 @@
+"""Columns cut into levels: numbers into bins of equal weight, categories as they are, and missing as a level."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.column_values import (
+    CategoryLevels,
+    CountedColumn,
+    check_width,
+    column_values,
+    level_codes,
+    seen_levels,
+)
+from likely.data.stored import Arrays, rising_array, stored_value
+from likely.data.table import Table
+from likely.statistics import Array, distinct
+
+BINS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class NumberBins:
+    """Edges between bins of numbers; a value on an edge lies above it."""
+
+    edges: Array
+    missing: bool
+
+    @property
+    def size(self) -> int:
+        """The number of levels."""
+        return len(self.edges) + 1 + self.missing
+
+    @classmethod
+    def fitted(cls, column: CountedColumn, bins: int = BINS) -> "NumberBins":
+        """Cut a column into bins of equal weight, between its distinct values.
+
+        A value of more weight than a bin should hold is a bin of its own, and so is each of a few values.
+        """
+        finite = np.isfinite(column.values)
+        values, counts = column.values[finite], column.counts[finite]
+        if len(values) <= bins:
+            ends = np.arange(1, len(values))
+        else:
+            last = np.cumsum(counts)
+            wanted = np.arange(1, bins) * (last[-1] / bins)
+            after = np.searchsorted(last, wanted) + 1
+            # The nearer side of the value that a quantile falls on.
+            nearer = after - (2 * wanted < last[after - 1] * 2 - counts[after - 1])
+            heavy = np.flatnonzero(counts > last[-1] / bins)
+            ends = distinct(np.concatenate([nearer, heavy, heavy + 1, np.searchsorted(values, column.splits)]))
+            ends = ends[(ends > 0) & (ends < len(values))]
+        low, high = values[ends - 1], values[ends]
+        edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))
+        return cls(edges, column.missing > 0)
+
+    def codes(self, table: Table, j: int) -> NDArray[np.intp]:
+        """Return every row's bin, −1 where the cell is missing and never was."""
+        cells = column_values(table, j, numbers=True)
+        codes = np.searchsorted(self.edges, cells, side="right")
+        absent = np.isnan(cells)
+        if absent.any():
+            codes[absent] = len(self.edges) + 1 if self.missing else -1
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryBins:
+    """The levels of a column of categories."""
+
+    levels: CategoryLevels
+
+    @property
+    def size(self) -> int:
+        """The number of levels."""
+        return len(self.levels.names) + self.levels.missing
+
+    def codes(self, table: Table, j: int) -> NDArray[np.intp]:
+        """Return every row's level, −1 where it is at none."""
+        return level_codes(table, j, self.levels)
+
+
+ColumnBins = NumberBins | CategoryBins
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """How every column of a table is cut into levels.
+
+    Examples
+    --------
+    >>> from likely.data.column_values import counted_columns
+    >>> table = Table(np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]]), categories={1: np.array(["no", "yes"])})
+    >>> Bins.fitted(counted_columns(table)).encoded(table).cells
+    array([[0., 1.],
+           [1., 0.],
+           [2., 0.]], dtype=float32)
+    """
+
+    columns: tuple[ColumnBins, ...]
+
+    @classmethod
+    def fitted(cls, columns: Sequence[CountedColumn], bins: int = BINS) -> "Bins":
+        """Find bins and levels by the values of some rows."""
+        return cls(
+            tuple(
+                CategoryBins(seen_levels(column)[0]) if column.of_categories else NumberBins.fitted(column, bins)
+                for column in columns
+            )
+        )
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Return for every level what is given for its column: they are the same."""
+        return columns
+
+    def by_column(self, parts: Array) -> Array:
+        """Return what is said of every column: each has one level."""
+        return parts
+
+    def encoded(self, table: Table) -> Table:
+        """Return the level of every cell, NaN where it is at none."""
+        check_width(table, self.width)
+        out = np.empty((table.rows, self.width), dtype=np.float32)
+        for j, column in enumerate(self.columns):
+            codes = column.codes(table, j)
+            out[:, j] = codes
+            out[codes < 0, j] = np.nan
+        return Table(out, table.names)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+        """Return the levels as JSON, and put edges among ``arrays`` under names that begin with ``name``."""
+        described: list[dict[str, Any]] = []
+        for j, column in enumerate(self.columns):
+            if isinstance(column, CategoryBins):
+                described.append(column.levels.described())
+            else:
+                arrays[f"{name}.{j}.edges"] = column.edges
+                described.append({"missing": column.missing})
+        return described
+
+    @classmethod
+    def from_description(cls, described: Sequence[Any], name: str, arrays: Arrays) -> "Bins":
+        """Return the levels that ``described`` has written, or raise ValueError if it is none."""
+        columns: list[ColumnBins] = []
+        for j, column in enumerate(described):
+            if "levels" in column:
+                columns.append(CategoryBins(CategoryLevels.from_description(column)))
+            else:
+                edges = rising_array(arrays, f"{name}.{j}.edges")
+                columns.append(NumberBins(edges, stored_value(column, "missing", bool)))
+        return cls(tuple(columns))

@@ -1,0 +1,301 @@
+"""Fitting the exponents of discounted words: texts are scored as if their fold had not been learned.
+
+Sums are of all texts, whatever their number. A fold's own sums are taken away from those of the few words that its
+texts have, so that folds cost next to nothing.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from likely import native
+from likely.data.distinct import drawn_texts
+from likely.ensemble.exponents import Evidence as GroupEvidence
+from likely.ensemble.exponents import Exponents, Scored
+from likely.ensemble.refining import Unrefined, WordMatrix, descended, newton
+from likely.families.bag import Bag
+from likely.families.bag_density import of_present, present
+from likely.families.discounted import Discounted, Evidence
+from likely.families.refinement import Refinement
+from likely.learn.one_pass import deal
+from likely.statistics import Array, Assignment, Labels, class_weights
+from likely.text import Rows, WordStatistics, collect_sized, numbers_of_kept
+
+FOLDS = 10
+ENOUGH = 6_000
+"""So many texts settle the exponents."""
+MOST_SCORES = 1 << 25
+"""So many scores of words and classes are kept at most (128 MB): those of the words that most documents have."""
+Refine = Literal[0, 1, "full"]
+# How much is left to single words of a group that counts for nothing.
+_LEAST_TRUST = 0.02
+_CUTS = 8
+# Words of fewer documents are a group of their own, which no edge cuts.
+_FREQUENT = 4.0
+# So many cells of evidence are held at a time; of each row and class there are so many.
+_TILE = 1 << 26
+_WIDTH = 4 * (1 + 2 * _CUTS)
+
+
+class Dealt(NamedTuple):
+    """Texts with their classes, sizes (sums of log (count + 1)) and folds; or their counts, if all texts are there."""
+
+    texts: Any
+    assignment: Assignment
+    sizes: Array
+    folds: NDArray[np.int64]
+    rows: Rows | None = None
+
+    def taken(self, rows: NDArray[Any]) -> "Dealt":
+        """Return some of the texts."""
+        texts = None if self.texts is None else self.texts.take(rows)
+        counts = None if self.rows is None else self.rows.taken(rows)
+        return Dealt(texts, self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which texts are there."""
+        return np.full(len(self.folds), True) if self.texts is None else present(self.texts)
+
+    @property
+    def weights(self) -> Array:
+        """How much each text counts."""
+        given = self.assignment.weights
+        return np.ones(len(self.folds)) if given is None else given
+
+    def sorted(self) -> tuple["Dealt", NDArray[np.int64]]:
+        """Return the texts sorted by their folds, and the number that each had."""
+        order = np.argsort(self.folds, kind="stable")
+        return self.taken(order), order
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each fold's texts begin, if they are sorted, and where the last one's end."""
+        ends: list[int] = np.searchsorted(self.folds, np.arange(int(self.folds.max(initial=0)) + 2)).tolist()
+        return ends
+
+
+class Fitted(NamedTuple):
+    """A family of discounted words, and log p(class) of texts as if their fold had not been learned."""
+
+    family: Discounted
+    log_posteriors: Array
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Words of all texts, and how they are grouped: what it takes to score texts without their fold."""
+
+    family: Bag
+    evidence: Evidence
+    edges: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, family: Bag, statistics: WordStatistics) -> "OutOfFold":
+        """Group the words of all texts."""
+        kept = Evidence.of(statistics, family.kept)
+        told, documents, *_ = kept.said
+        return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
+
+    def counted(self, dealt: Dealt) -> Rows:
+        """Return the counts of texts of the words that say something."""
+        if dealt.rows is None:
+            return self.family.analyzer.transform(dealt.texts, self.evidence.words.terms)
+        return dealt.rows.renumbered(self.evidence.numbers)
+
+    def scored(self, dealt: Dealt) -> Scored:
+        """Return what the words of texts, sorted by their folds, say without their fold; and lengths, in logarithms."""
+        kept, codes = self.evidence, dealt.assignment.codes
+        rows = self.counted(dealt)
+        learned = np.where(dealt.present, dealt.weights, 0.0)
+        scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
+        given = (rows.starts, rows.units, _log_counts(rows.counts), codes, learned, scales)
+        evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
+        lengths = np.log(rows.lengths(kept.orders))
+        log_shares = np.log(shares)[dealt.folds]
+        return Scored(GroupEvidence(*evidence), lengths, log_shares, codes.astype(np.int64), dealt.weights)
+
+    def fitted(self, dealt: Dealt) -> "Settled":
+        """Fit exponents on texts sorted by their folds."""
+        scored = self.scored(dealt)
+        usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
+        return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual), _WIDTH), usual)
+
+
+class Settled(NamedTuple):
+    """Words out of fold, the exponents that were fitted on some texts, and the logarithm of the usual length."""
+
+    words: OutOfFold
+    exponents: Exponents
+    usual: float
+
+    def family(self, labels: Labels) -> Discounted:
+        """Return the family of discounted words, with classes of these labels."""
+        found = self.exponents
+        return Discounted(
+            self.words.family.analyzer,
+            kept=self.words.family.kept,
+            exponents=found.groups,
+            power=found.power,
+            usual=float(np.exp(self.usual)),
+            prior=found.prior,
+            bias=found.bias,
+            labels=labels,
+            edges=self.words.edges,
+        )
+
+    def scored(self, dealt: Dealt) -> Scored:
+        """Return what the words of texts, sorted by their folds, say without their fold; lengths are of the usual."""
+        scored = self.words.scored(dealt)
+        return scored._replace(lengths=scored.lengths - self.usual)
+
+    def log_posteriors(self, dealt: Dealt) -> Array:
+        """Return log p(class) of texts, sorted by their folds, as if their fold had not been learned."""
+        k = len(dealt.assignment.classes)
+        out = np.empty((len(dealt.folds), k))
+        step = max(_TILE // (k * len(self.exponents.groups)), 1)
+        for first in range(0, len(out), step):
+            some = dealt.taken(np.arange(first, min(first + step, len(out))))
+            scored = self.scored(some)
+            found = self.exponents.log_posterior(scored)
+            out[first : first + step] = np.where(some.present[:, None], found, scored.log_shares)
+        return out
+
+    def refined(self, sample: Dealt, dealt: Dealt, rows: NDArray[np.int64], refine: Refine) -> Discounted:
+        """Return the family with scores of single words, fitted on all texts, which are sorted by their folds.
+
+        ``sample`` are the texts that the exponents were fitted on, which are at ``rows`` among all.
+        """
+        labels, evidence = dealt.assignment.classes, self.words.evidence
+        told, documents, *_ = evidence.said
+        chosen = _of_most_documents(documents, MOST_SCORES // len(labels))
+        groups = native.word_groups(evidence.orders, documents, told, self.words.edges)[chosen]
+        trust = _trust(self.exponents.groups)[groups].astype(np.float32)
+        matrix, factor = self._matrix(dealt, chosen, trust)
+        codes = dealt.assignment.codes.astype(np.int64)
+        texts = Unrefined(matrix, self.log_posteriors(dealt), codes, dealt.weights)
+        if refine == "full":
+            again, scores = self, descended(texts)
+        else:
+            scores, said = newton(texts, dealt.ends)
+            again = self._with_column(sample, said[rows] / factor[rows, None])
+            scores *= np.float32(again.exponents.further[0])
+        scores *= trust[:, None]
+        refinement = Refinement.of(evidence.words.terms.filter(pa.array(chosen)), scores)
+        return replace(again.family(labels), refinement=refinement)
+
+    def _matrix(self, dealt: Dealt, chosen: NDArray[np.bool_], trust: NDArray[np.float32]) -> tuple[WordMatrix, Array]:
+        """Return texts × chosen words as they are refined: log (count + 1) × trust × what the length leaves of it.
+
+        And what the length leaves.
+        """
+        evidence = self.words.evidence
+        counts = self.words.counted(dealt)
+        factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
+        if not chosen.all():
+            counts = counts.renumbered(numbers_of_kept(chosen))
+        x = _log_counts(counts.counts)
+        x *= trust[counts.units]
+        x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
+        return WordMatrix(counts.starts, counts.units, x, len(trust)), factor
+
+    def _with_column(self, sample: Dealt, column: Array) -> "Settled":
+        """Fit the exponents again, with one more column of evidence (texts × classes) that counts by one of its own."""
+        return self._replace(exponents=self.exponents.fitted_further(self.scored(sample), column))
+
+
+def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:
+    """Fit exponents on some of the texts whose statistics are given, and score all of these out of fold."""
+    classes = dealt.assignment.classes
+    by_fold, order = dealt.sorted()
+    every = max(-(-len(order) // enough(len(classes))), 1)
+    settled = OutOfFold.of(family, statistics).fitted(by_fold.taken(np.arange(0, len(order), every)))
+    out = np.empty((len(order), len(classes)))
+    out[order] = settled.log_posteriors(by_fold)
+    return Fitted(settled.family(classes), out)
+
+
+def collect_discounted(
+    family: Bag,
+    texts: Any,
+    assignment: Assignment,
+    *,
+    seed: int = 0,
+    refine: Refine = 0,
+    guessed: NDArray[np.bool_] | None = None,
+) -> tuple[Discounted, WordStatistics]:
+    """Collect the statistics of texts, fit exponents on some of them, and refine scores of words on all, if asked.
+
+    Texts whose classes were ``guessed`` are learned from, but nothing is fitted on them.
+    """
+    assignment = of_present(texts, assignment)
+    classes = assignment.classes
+    known = assignment
+    if guessed is not None:
+        known = assignment._replace(codes=np.where(guessed, np.int32(-1), assignment.codes))
+    # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
+    numbers, weights = drawn_texts(texts, known, None if refine else enough(len(classes)), seed)
+    folds = deal(assignment.codes[numbers], FOLDS)
+    order = np.argsort(folds, kind="stable")
+    numbers, weights, folds = numbers[order], weights[order], folds[order]
+    statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
+    drawn = Assignment(classes, assignment.codes[numbers], weights)
+    every = Dealt(None, drawn, sizes[numbers], folds, rows)
+    words = OutOfFold.of(family, statistics)
+    if refine:
+        some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
+        sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
+        found = words.fitted(sample).refined(sample, every, some[again], refine)
+    else:
+        found = words.fitted(every).family(classes)
+    if guessed is not None:
+        counted = class_weights(assignment).sums["weight"].sum() - class_weights(known).sums["weight"].sum()
+        found = replace(found, guessed=max(float(counted), 0.0))
+    return found, statistics
+
+
+def _log_counts(counts: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return log (count + 1). Most counts are small: their logarithms are looked up."""
+    logs = np.log1p(np.arange(min(int(counts.max(initial=0)), 999) + 1)).astype(np.float32)
+    found = logs[np.minimum(counts, len(logs) - 1)]
+    large = np.flatnonzero(counts >= len(logs))
+    found[large] = np.log1p(counts[large])
+    return np.asarray(found)
+
+
+def _trust(exponents: Array) -> Array:
+    """Return √ of how much each group counts, beside the group that counts most: what is left to its single words."""
+    mean = exponents.reshape(2, -1).mean(axis=0)
+    most = float(mean.max())
+    return np.sqrt(np.maximum(mean / most, _LEAST_TRUST) if most > 0 else np.ones(len(mean)))
+
+
+def _of_most_documents(documents: Array, most: int) -> NDArray[np.bool_]:
+    """Return which words to choose so that they are at most so many: those that more documents have than the others.
+
+    >>> _of_most_documents(np.array([3.0, 9.0, 3.0, 5.0]), 3).tolist()
+    [False, True, False, True]
+    """
+    if len(documents) <= most:
+        return np.full(len(documents), True)
+    first_left_out = len(documents) - 1 - most
+    return np.asarray(documents > np.partition(documents, first_left_out)[first_left_out])
+
+
+def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Return where to cut words by how much they tell, so that each part has as many words in texts."""
+    words = np.flatnonzero(chosen & (documents >= _FREQUENT))
+    order = words[np.argsort(told[words], kind="stable")]
+    below = np.cumsum(documents[order])
+    if len(below) == 0:
+        return np.zeros(_CUTS - 1)
+    wanted = below[-1] * np.arange(1, _CUTS) / _CUTS
+    return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
+
+
+def enough(classes: int = 1) -> int:
+    """Return how many texts settle the exponents: fewer if there are so many classes that room would lack."""
+    return min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))

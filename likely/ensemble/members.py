@@ -1,0 +1,351 @@
+"""Members of a selection: a label-free encoding of the table, and a family for what it gives. Scored out of fold.
+
+One more kind of member takes an encoding, a family, and a chooser: from encoded rows and their folds to what is chosen,
+with the statistics of all rows and the log posteriors out of fold.
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.stored import Arrays, stored_value
+from likely.data.table import Block, Table
+from likely.ensemble.bins import Bins
+from likely.ensemble.calibration import LEAST, log_loss
+from likely.ensemble.combinations import Grouped
+from likely.ensemble.features import Features
+from likely.ensemble.text_scores import TextColumn
+from likely.families import Density, Family
+from likely.families.leave_one_out import LeaveOneOut
+from likely.families.moments import Moments
+from likely.families.regularised import Regularised, log_densities, variances_of_all
+from likely.joint import Part
+from likely.learn.class_mixtures import Line, mix
+from likely.learn.one_pass import collect_folds, deal
+from likely.native import posterior_in_place
+from likely.statistics import Array, Assignment, Statistics, class_shares, class_weights
+
+DIAGONALS = (0.001, 0.03, 0.2, 0.6)
+STRENGTHS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
+COMPARED = len(DIAGONALS) + len(STRENGTHS)
+"""So many arrays of rows × classes are held at a time."""
+# About how many rows settle which pair is best.
+_COMPARED = 10_000
+# How much rotating, classes × columns³, choosing a strength is worth.
+_ROTATIONS = 3e8
+
+_Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """An encoding of the table and a family of all its columns."""
+
+    encoding: "MemberEncoding"
+    family: Family
+
+    @property
+    def part(self) -> Part:
+        """What is collected of it."""
+        return Part(self.family, None, self.encoding)
+
+    def encoded(self, table: Table, uninformative: NDArray[np.bool_] | None = None) -> Table:
+        """Encode rows; missing cells that are ``uninformative`` (rows × columns; None if there are none) say nothing.
+
+        Other missing cells say what they said in training.
+        """
+        encoded = self.encoding.encoded(table)
+        if uninformative is not None and isinstance(self.encoding, Features | Bins | Grouped):
+            Block(encoded, None).dense()[self.encoding.spread(uninformative)] = np.nan
+        return encoded
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
+        columns = self.encoding.described(name, arrays)
+        groups = self.encoding.grouping() if isinstance(self.encoding, Grouped) else {}
+        if isinstance(self.family, Regularised):
+            # JSON knows no infinity, which a strength may be.
+            strength = self.family.strength if np.isfinite(self.family.strength) else None
+            return {
+                "kind": "discriminant",
+                "columns": columns,
+                "diagonal": self.family.diagonal,
+                "strength": strength,
+                **groups,
+            }
+        if isinstance(self.encoding, TextColumn):
+            arrays[f"{name}.exponents"] = self.family.exponents  # type: ignore[attr-defined]
+            return {"kind": "words", "columns": columns}
+        kind = "mixture" if isinstance(self.encoding, Plain) else "levels"
+        return {"kind": kind, "columns": columns, **groups}
+
+    @classmethod
+    def from_description(cls, described: Any, name: str, arrays: Arrays, family: Family) -> "Member":
+        """Return the member that ``described`` has written, or raise ValueError if it is none.
+
+        ``family`` is that of its statistics.
+        """
+        kind, columns = stored_value(described, "kind", str), stored_value(described, "columns", list)
+        if not all(isinstance(column, dict) for column in columns):
+            raise ValueError("expected a description of every column, got something else")
+        if kind == "levels":
+            return cls(_grouped(described, Bins.from_description(columns, name, arrays)), LeaveOneOut())
+        if kind == "words" and family.calibrated:
+            return cls(TextColumn.from_description(columns), family)
+        if kind == "mixture" and family.shares_rows:
+            return cls(Plain.from_description(columns), family)
+        if kind != "discriminant":
+            kinds = "'discriminant', 'levels', 'words' or 'mixture'"
+            raise ValueError(f"expected a member of the kind {kinds}, got {kind[:80]!r}")
+        strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
+        own = Regularised(stored_value(described, "diagonal", float), strength)
+        return cls(_grouped(described, Features.from_description(columns, name, arrays)), own)
+
+
+def _grouped(described: Any, inner: Features | Bins) -> Features | Bins | Grouped:
+    return Grouped.from_description(described, inner) if "groups" in described else inner
+
+
+class Folds(NamedTuple):
+    """Rows with their classes, dealt out to folds; rows whose classes were guessed are in none, and always learned."""
+
+    assignment: Assignment
+    places: NDArray[np.int64]
+    """the fold of each row; of those that were guessed, the number of folds"""
+    number: int
+    """how many folds there are"""
+
+    @classmethod
+    def dealt(cls, assignment: Assignment, number: int, guessed: NDArray[np.bool_] | None = None) -> "Folds":
+        """Deal the rows of each class out to the folds, in the order in which they stand.
+
+        >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
+        >>> Folds.dealt(rows, 2).places.tolist()
+        [0, 1, 0, 1, 0, 1]
+        >>> Folds.dealt(rows, 2, np.array([False, False, False, False, False, True])).places.tolist()
+        [0, 1, 0, 1, 0, 2]
+        """
+        if guessed is None:
+            return cls(assignment, deal(assignment.codes, number), number)
+        places = np.full(len(guessed), number, dtype=np.int64)
+        places[~guessed] = deal(assignment.codes[~guessed], number)
+        return cls(assignment, places, number)
+
+    @property
+    def scored(self) -> NDArray[np.intp]:
+        """The numbers of the rows that are in a fold."""
+        return np.flatnonzero(self.places < self.number)
+
+    def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
+        """Collect the statistics of every fold, in one pass."""
+        folds = collect_folds(encoded, self.assignment, self.places, (Part(family, None),))
+        parts = [fold.blocks[0] for fold in folds]
+        # One origin for all, so that adding them is adding their sums.
+        return tuple(p if p.origin is None else p.rebased(np.zeros_like(p.origin)) for p in parts)
+
+    def splits(
+        self, parts: tuple[Statistics, ...], total: Statistics, number: int
+    ) -> Iterator[tuple[int, Statistics, Array]]:
+        """Yield so many of the folds that have rows, the statistics of all others, and log class shares of these."""
+        classes, codes, weights = self.assignment
+        k = len(classes)
+        counts = np.bincount(self.places * k + codes, weights, (self.number + 1) * k).reshape(-1, k)
+        sizes = np.bincount(self.places, minlength=self.number)
+        for f, part in enumerate(parts[:number]):
+            if sizes[f]:
+                left = np.delete(counts, f, axis=0).sum(axis=0)
+                yield f, total - part, np.log(class_shares(left))
+
+
+class Chosen(NamedTuple):
+    """A family, the statistics of all rows, and the log posteriors of each row by the statistics of the other folds.
+
+    Those of rows in no fold are NaN. ``score`` returns those of rows some of whose cells are hidden: it takes these
+    rows, encoded, and their numbers among all.
+    """
+
+    family: Family
+    statistics: Statistics
+    log_posteriors: Array
+    score: Callable[[Table, NDArray[np.intp]], Array]
+
+
+def sum_of(parts: tuple[Statistics, ...]) -> Statistics:
+    """Add statistics up."""
+    return reduce(operator.add, parts).restored()
+
+
+def log_posteriors(density: Density, encoded: Table, log_shares: Array) -> Array:
+    """Return log p(y | x) of encoded rows, not below what calibration takes for the least."""
+    scores = np.tile(log_shares, (encoded.rows, 1))
+    density.add_scores(Block(encoded, None), scores)
+    return _normalised(scores, log_shares)
+
+
+def choose_levels(encoded: Table, folds: Folds) -> Chosen:
+    """Score naive Bayes of levels out of fold: there is nothing to choose."""
+    parts = folds.collected(encoded, LeaveOneOut())
+    total = sum_of(parts)
+    score = _scorer(LeaveOneOut(), folds, parts, total)
+    return Chosen(LeaveOneOut(), total, score(encoded, np.arange(encoded.rows)), score)
+
+
+def _scorer(
+    family: Family, folds: Folds, parts: tuple[Statistics, ...], total: Statistics
+) -> Callable[[Table, NDArray[np.intp]], Array]:
+    """Return what scores some rows, of given numbers, each by the statistics of the other folds."""
+
+    def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
+        out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
+        places = folds.places[numbers]
+        for fold, others, log_shares in folds.splits(parts, total, folds.number):
+            rows = np.flatnonzero(places == fold)
+            if len(rows):
+                out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
+        return out
+
+    return score
+
+
+def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
+    """Choose γ and ν of a regularised discriminant by the log-loss out of fold, after a fitted temperature.
+
+    First γ, all classes sharing a covariance; then ν at that γ. Both on some of the rows if there are many, and ν on
+    fewer folds if there are many classes and columns.
+    """
+    parts = folds.collected(encoded, Regularised())
+    total = sum_of(parts)
+    of_all = variances_of_all(Moments.of(total))
+    cells = Block(encoded, None).dense()
+    k, d = len(folds.assignment.classes), cells.shape[1]
+    step = max(len(cells) // _COMPARED, 1)
+    few = int(np.clip(_ROTATIONS // (k * d**3), 1, folds.number))
+
+    def compared(diagonals: tuple[float, ...], strengths: tuple[float, ...], number: int) -> dict[_Pair, Array]:
+        """Return the log posteriors under each pair; NaN in rows that were left out."""
+        found = {(g, v): np.full((len(cells), k), np.nan) for g in diagonals for v in strengths}
+        for fold, others, log_shares in folds.splits(parts, total, number):
+            some = np.flatnonzero(folds.places == fold)[::step]
+            held = cells[some].astype(np.float64)
+            for g, v, scores in log_densities(Moments.of(others), held, diagonals, strengths, of_all):
+                found[g, v][some] = _normalised(scores + log_shares, log_shares)
+        return found
+
+    found = compared(DIAGONALS, (np.inf,), folds.number)
+    linear = _best(found, folds.assignment)
+    found = {linear: found[linear], **compared(linear[:1], STRENGTHS, few)}
+    best = _best(found, folds.assignment)
+    score = _scorer(Regularised(*best), folds, parts, total)
+    of_all_rows = found[best]
+    if np.isnan(of_all_rows[folds.scored, 0]).any():
+        of_all_rows = score(encoded, np.arange(encoded.rows))
+    return Chosen(Regularised(*best), total, of_all_rows, score)
+
+
+def choose_words(encoded: Table, folds: Folds) -> Chosen:
+    """Fit the exponents of discounted words, and score them out of fold."""
+    from likely.ensemble.discounting import Dealt, fit_discounted
+    from likely.families.bag import Bag
+    from likely.families.bag_density import of_present, present
+    from likely.text import Analyzer, collect_sized
+
+    family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
+    statistics, sizes, _ = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
+    scored = folds.scored
+    dealt = Dealt(texts, folds.assignment, sizes, folds.places)
+    settled, found = fit_discounted(family, statistics, dealt if len(scored) == len(sizes) else dealt.taken(scored))
+    out = np.full((len(sizes), found.shape[1]), np.nan)
+    out[scored] = np.maximum(found, LEAST)
+
+    def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
+        # A text is hidden or it is not: without it, class shares are left.
+        shares = class_shares(class_weights(folds.assignment).sums["weight"])
+        return np.where(present(encoded.strings[0])[:, None], out[numbers], np.log(shares))
+
+    return Chosen(settled, statistics, out, score)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The columns of a table as they are: so many."""
+
+    width: int
+
+    @property
+    def of(self) -> int:
+        """The number of columns of the table."""
+        return self.width
+
+    def encoded(self, table: Table) -> Table:
+        """Return the table."""
+        return table
+
+    def by_column(self, odds: Any) -> Array:
+        """Return what every column says."""
+        return np.asarray(odds)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+        """Return the encoding as JSON."""
+        return [{"width": self.width}]
+
+    @classmethod
+    def from_description(cls, described: list[dict[str, Any]]) -> "Plain":
+        """Return the encoding that was described, or raise ValueError if it is none."""
+        width: int = stored_value(described[0] if len(described) == 1 else {}, "width", int)
+        return cls(width)
+
+
+def choose_mixture(
+    encoded: Table,
+    folds: Folds,
+    *,
+    parts: tuple[Part, ...],
+    components: list[int],
+    seed: Any,
+    line: Line = lambda _: None,
+) -> Chosen:
+    """Find so many components of every class, and score each fold by those of the others."""
+    models: dict[int, tuple[Density | None, Array]] = {}
+    for fold in np.unique(folds.places[folds.scored]).tolist():
+        others = folds.places != fold
+        known = folds.assignment.taken(others)
+        shares = np.log(class_shares(class_weights(known).sums["weight"]))
+        density = None  # there is nothing to know its rows by
+        if others.any():
+            part, statistics = mix(encoded.taken(others), known, parts, components, seed, starts=1, line=line)
+            density = part.family.solve(statistics)
+        models[fold] = density, shares
+
+    def score(some: Table, numbers: NDArray[np.intp]) -> Array:
+        out = np.full((some.rows, len(folds.assignment.classes)), np.nan)
+        for fold, (density, shares) in models.items():
+            rows = np.flatnonzero(folds.places[numbers] == fold)
+            if len(rows):
+                out[rows] = shares if density is None else log_posteriors(density, some.taken(rows), shares)
+        return out
+
+    part, statistics = mix(encoded, folds.assignment, parts, components, seed, line=line)
+    return Chosen(part.family, statistics, score(encoded, np.arange(encoded.rows)), score)
+
+
+MemberEncoding = Features | Bins | Grouped | TextColumn | Plain
+Chooser = Callable[[Table, Folds], Chosen]
+
+
+def _best(found: dict[_Pair, Array], assignment: Assignment) -> _Pair:
+    """Return the pair of least loss, on rows that all of them have scores of."""
+    _, codes, weights = assignment
+    rows = np.flatnonzero(np.all([np.isfinite(scores[:, 0]) for scores in found.values()], axis=0))
+    codes, weights = codes[rows], None if weights is None else weights[rows]
+    losses = {pair: log_loss(scores[rows], codes, weights) for pair, scores in found.items()}
+    return min(losses, key=lambda pair: losses[pair])
+
+
+def _normalised(scores: Array, log_shares: Array) -> Array:
+    posterior_in_place(scores, log_shares, True)
+    return np.maximum(scores, LEAST, out=scores)

@@ -1,0 +1,151 @@
+"""Missing cells: those that were missing in training, too, may say something of the class; others say nothing."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.distinct import random_shares
+from likely.data.stored import Arrays, stored_value
+from likely.data.table import Block, Table
+from likely.statistics import Array
+
+Mask = NDArray[np.bool_]
+
+
+# A pair of cells is unusual if it was never seen though so many were to be expected: that happens once in 20 times.
+_EXPECTED = 3.0
+# What is left of a difference of equal sums of weights is not more than this share of them.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class MissingPairs:
+    """How often pairs of columns were missing together in training.
+
+    Whether a cell is missing may say much of the class, if cells were missing in training for the same reason. If the
+    missing cells of a row are unlike those of training, the reason is another: then all of them say nothing, and are
+    marginalised out. They are unlike those of training if
+
+    - a cell is missing in a column that never had a missing cell, or
+    - two are missing together, or one without the other, as never in training though that was to be expected, or
+    - two are missing together as never in training, and with all others that are missing no row was to be expected.
+
+    Parameters
+    ----------
+    columns
+        the numbers of the columns that have missing cells in training, sorted
+    counts
+        the weight of the rows in which both of two of them are missing
+    rows
+        the weight of all rows
+
+    Examples
+    --------
+    >>> nan = np.nan
+    >>> train = np.tile([[1.0, 2.0, 3.0], [nan, nan, 4.0]], (10, 1))
+    >>> pairs = MissingPairs.seen(Table(train))
+    >>> pairs.uninformative(Table(np.array([[nan, nan, 4.0], [nan, 2.0, 3.0], [nan, nan, nan]])))
+    array([[False, False, False],
+           [ True, False, False],
+           [ True,  True,  True]])
+    """
+
+    columns: NDArray[np.int64]
+    counts: Array
+    rows: float
+
+    @classmethod
+    def seen(cls, table: Table, weights: Array | None = None) -> "MissingPairs":
+        """Count the pairs of the rows of a table."""
+        missing = missing_cells(table)
+        columns = np.flatnonzero(missing.any(axis=0))
+        some = missing.any(axis=1)
+        cells = missing[np.ix_(some, columns)].astype(np.float64)
+        counts = cells.T @ (cells if weights is None else cells * weights[some, None])
+        return cls(columns.astype(np.int64), counts, float(len(missing) if weights is None else weights.sum()))
+
+    @cached_property
+    def _unusual(self) -> tuple[NDArray[np.float32], ...]:
+        """Return which pairs are unusual, missing and missing, missing and there; and those never missing together."""
+        n = np.diagonal(self.counts)
+        expected = np.outer(n, n) / max(self.rows, 1.0)
+        apart = n[:, None] - self.counts
+        unusual = (
+            (self.counts == 0) & (expected >= _EXPECTED),
+            (apart <= _ROUNDING * n[:, None]) & (n[:, None] - expected >= _EXPECTED),
+            self.counts == 0,
+        )
+        return tuple(each.astype(np.float32) for each in unusual)  # products of floats are fast
+
+    def uninformative(self, table: Table) -> Mask | None:
+        """Return which cells are missing and say nothing, rows × columns; None if there are none."""
+        missing = missing_cells(table)
+        rows = np.flatnonzero(missing.any(axis=1))
+        if len(rows) == 0:
+            return None
+        some = missing[rows]
+        before = some[:, self.columns].astype(np.float32)
+        together, there, never = self._unusual
+        unlike = some.sum(axis=1) > before.sum(axis=1)  # in a column that never had a missing cell
+        unlike |= (before @ together * before + before @ there * (1 - before)).any(axis=1)
+        logs = np.log(np.maximum(np.diagonal(self.counts), np.finfo(float).tiny) / max(self.rows, 1.0))
+        unexpected = np.log(max(self.rows, 1.0)) + before @ logs < -_EXPECTED
+        unlike[unexpected] |= (before[unexpected] @ never * before[unexpected]).any(axis=1)
+        if not unlike.any():
+            return None
+        missing[rows[~unlike]] = False
+        return missing
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return the number of rows as JSON, and put the counts among ``arrays`` under names that begin with it."""
+        arrays[f"{name}.columns"], arrays[f"{name}.counts"] = self.columns, self.counts
+        return {"rows": self.rows}
+
+    @classmethod
+    def from_description(cls, described: Any, name: str, arrays: Arrays, width: int) -> "MissingPairs":
+        """Return the pairs of a table of so many columns that were described, or raise ValueError if there are none."""
+        if described is None:  # the first files did not have them: all pairs are as usual as others
+            return cls(np.arange(width), np.ones((width, width)), 1.0)
+        columns, counts = (arrays.get(f"{name}.{part}", np.zeros(0)) for part in ("columns", "counts"))
+        rows: float = stored_value(described, "rows", float)
+        if columns.dtype != np.int64 or columns.ndim != 1 or (np.diff(columns, prepend=-1, append=width) <= 0).any():
+            raise ValueError(f"expected rising numbers of {width} columns in the array '{name}.columns', got others")
+        if counts.dtype != np.float64 or counts.shape != (len(columns),) * 2 or not (counts >= 0).all():
+            raise ValueError(f"expected a weight of each pair of columns in the array '{name}.counts', got others")
+        if not 0 <= rows < np.inf or not np.isfinite(counts).all():
+            raise ValueError("expected a finite weight of all rows and of each pair of columns, got others")
+        return cls(columns, counts, rows)
+
+
+def missing_cells(table: Table) -> Mask:
+    """Return which cells are missing, rows × columns."""
+    return np.asarray(np.isnan(Block(table, None).dense()))
+
+
+def with_hidden(table: Table, patterns: int, seed: Any) -> Table:
+    """Return the rows with more cells missing, completely at random: in each row another share of them.
+
+    Rows take turns with so many patterns.
+
+    >>> with_hidden(Table(np.arange(12.0).reshape(4, 3)), 2, seed=3).cells
+    array([[ 0., nan,  2.],
+           [ 3.,  4., nan],
+           [ 6., nan,  8.],
+           [ 9., 10., nan]])
+    """
+    width = table.columns.width
+    drawn = random_shares(seed, patterns * (width + 1)).reshape(patterns, width + 1)
+    hidden = (drawn[:, 1:] < drawn[:, :1])[np.arange(table.rows) % patterns]
+    cells = np.where(hidden, np.float32(np.nan), Block(table, None).dense())
+    strings = {j: texts.take(_places(~hidden[:, j])) for j, texts in table.strings.items()}
+    return replace(table, cells=cells, strings=strings)
+
+
+def _places(there: Mask) -> Any:
+    """Return the place of each row that is there, and none for others, as Arrow takes them."""
+    import pyarrow as pa
+
+    return pa.array(np.arange(len(there)), mask=~there)

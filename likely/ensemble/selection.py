@@ -1,0 +1,365 @@
+"""Choosing a classifier from the rows themselves: members scored out of fold, weighed and calibrated together."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from threading import Lock
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.column_values import CountedColumn, counted_columns
+from likely.data.distinct import DistinctRows, drawn_rows, in_parts
+from likely.data.stored import Arrays, stored_value
+from likely.data.table import Block, Table
+from likely.ensemble.bins import BINS, Bins
+from likely.ensemble.calibration import Calibration, log_loss
+from likely.ensemble.combinations import Grouped, Groups, with_combinations
+from likely.ensemble.features import Features
+from likely.ensemble.members import (
+    COMPARED,
+    Chooser,
+    Chosen,
+    Folds,
+    Member,
+    MemberEncoding,
+    choose_discriminant,
+    choose_levels,
+    choose_words,
+    log_posteriors,
+)
+from likely.ensemble.missing_patterns import MissingPairs, missing_cells, with_hidden
+from likely.ensemble.splits import with_splits
+from likely.ensemble.text_scores import TextColumn
+from likely.families import Density, Family
+from likely.learn.one_pass import collect
+from likely.statistics import Array, Assignment, JointStatistics, Labels, class_shares, class_weights
+
+# Encodings of a member, of which one is chosen, and how to choose a family for each.
+Alternatives = list[tuple[MemberEncoding, Chooser]]
+
+_FOLDS = 5
+# With few rows more folds are affordable, and what is fitted without one is more like what is fitted on all.
+_FEW_ROWS, _MORE_FOLDS = 1000, 10
+SAMPLE = 50_000
+"""The most rows that a choice is made on, equal ones counted once."""
+_MOST_CELLS = 30_000_000  # and encoded cells
+# With more classes than this none has a bias of its own: to find it takes a square of them, and rows of each.
+_MOST_BIASED = 500
+# Matrices with more columns than this are multiplied by several threads.
+_WORTH_THREADS = 300
+# The most sums that a discriminant may keep, of all pairs of features, classes and folds.
+_MOST_SUMS = 40_000_000
+# So many features are left when the rarest levels are left out: the work grows with their cube.
+_MOST_LEVELS = 500
+# Cells are hidden in so many rows at most, to learn how much members count if cells are missing; and in so many at
+# least, with so many patterns. Between, the work is about this.
+_MOST_HIDDEN, _FEWEST_HIDDEN, _FEWEST_PATTERNS, _SCORING = 2000, 300, 30, 2e8
+# Rows are encoded for about this many cells at a time.
+_TILE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Members, the statistics of each, and how their log posteriors make one calibrated posterior.
+
+    Statistics grow and shrink with the rows that are learned and forgotten; encodings, what was chosen, and the
+    calibration stay as they are.
+
+    Parameters
+    ----------
+    members
+        their encodings and families
+    statistics
+        the class weights, and a block for each member
+    calibration
+        the weights of the members and the biases of the classes
+    calibrated
+        the labels of the classes that have a bias; the bias of others is 0
+    missing
+        which cells were missing together in training: others that are missing say nothing
+    """
+
+    members: tuple[Member, ...]
+    statistics: JointStatistics
+    calibration: Calibration
+    calibrated: Labels
+    missing: MissingPairs
+
+    @property
+    def classes(self) -> Labels:
+        """The labels of the classes, sorted."""
+        return self.statistics.classes
+
+    @property
+    def shares(self) -> Array:
+        """The share of every class, with half a row more in each."""
+        return class_shares(self.statistics.weights.sums["weight"])
+
+    def posterior(self, table: Table) -> Array:
+        """Return calibrated probabilities, rows × classes."""
+        return np.exp(self.log_posterior(table))
+
+    def log_posterior(self, table: Table) -> Array:
+        """Return the logarithms of calibrated probabilities, rows × classes."""
+        shares = self.shares
+        out = np.empty((table.rows, len(shares)))
+        for first, tile in self._tiles(table):
+            uninformative = self.missing.uninformative(tile)
+            scores = [
+                log_posteriors(density, member.encoded(tile, uninformative), np.log(shares))
+                for member, density in zip(self.members, self.densities, strict=True)
+            ]
+            known = None if uninformative is None else 1 - uninformative.mean(axis=1)
+            out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares, known)
+        return out
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return what holds of class ``one`` against ``other`` before a cell is read, and what every cell adds."""
+        uninformative = self.missing.uninformative(table)
+        known = np.ones(table.rows) if uninformative is None else 1 - uninformative.mean(axis=1)
+        weights, prior = self._calibration.by_known(known)
+        bias, log_shares = self._calibration.bias, np.log(self.shares)
+        base = known * (bias[one] - bias[other])
+        base += (weights.sum(axis=1) + prior) * (log_shares[one] - log_shares[other])
+        cells = np.zeros((table.rows, table.columns.width))
+        for member, density, weight in zip(self.members, self.densities, weights.T, strict=True):
+            odds, rest = density.log_odds(Block(member.encoded(table, uninformative), None), one, other)
+            base += weight * rest
+            cells += weight[:, None] * member.encoding.by_column(odds)
+        return base, cells
+
+    def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
+        """Collect the statistics of more rows, to be added or subtracted."""
+        given = self.densities if any(member.family.shares_rows for member in self.members) else None
+        return collect(table, assignment, tuple(member.part for member in self.members), given)
+
+    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return all but the statistics as JSON, and put arrays among ``arrays`` under names that begin with ``name``.
+
+        The labels of the calibrated classes are for the caller to keep.
+        """
+        members = [member.described(f"{name}.{i}", arrays) for i, member in enumerate(self.members)]
+        return {
+            "members": members,
+            "calibration": self.calibration.described(f"{name}.calibration", arrays),
+            "missing": self.missing.described(f"{name}.missing", arrays),
+        }
+
+    @classmethod
+    def from_description(
+        cls,
+        described: Any,
+        name: str,
+        arrays: Arrays,
+        statistics: JointStatistics,
+        families: Sequence[Family],
+        calibrated: Labels,
+        width: int,
+    ) -> Self:
+        """Return the selection that ``described`` has written, or raise ValueError if it is none.
+
+        The statistics and their families are taken as they are: one for each member, as wide as its encoding.
+        """
+        listed = stored_value(described, "members", list)
+        if len(families) != len(listed):
+            raise ValueError("expected statistics of each member, got others")
+        members = tuple(
+            Member.from_description(member, f"{name}.{i}", arrays, family)
+            for i, (member, family) in enumerate(zip(listed, families, strict=True))
+        )
+        calibration = Calibration.from_description(described.get("calibration"), f"{name}.calibration", arrays)
+        sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
+        if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
+            raise ValueError("expected a weight and statistics of each member and a bias of each class, got others")
+        missing = MissingPairs.from_description(described.get("missing"), f"{name}.missing", arrays, width)
+        return cls(members, statistics, calibration, calibrated, missing)
+
+    @cached_property
+    def densities(self) -> tuple[Density, ...]:
+        """The density of every member's encoded columns, in every class."""
+        blocks = zip(self.members, self.statistics.blocks, strict=True)
+        return tuple(member.family.solve(block) for member, block in blocks)
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        """The calibration with a bias of every class."""
+        bias = np.zeros(len(self.classes))
+        bias[np.searchsorted(self.classes, self.calibrated)] = self.calibration.bias
+        return replace(self.calibration, bias=bias)
+
+    def _tiles(self, table: Table) -> Iterator[tuple[int, Table]]:
+        widest = max([len(self.classes), *(member.encoding.width for member in self.members)])
+        step = max(_TILE // widest, 256)
+        for first in range(0, max(table.rows, 1), step):
+            yield first, table.between(first, first + step)
+
+
+def select(
+    table: Table,
+    assignment: Assignment,
+    *,
+    seed: int = 0,
+    groups: Groups = (),
+    guessed: NDArray[np.bool_] | None = None,
+    more: Sequence[tuple[MemberEncoding, Chooser]] = (),
+) -> Selection:
+    """Choose and fit a classifier on rows whose classes are known.
+
+    Columns become features of a regularised discriminant, and levels of naive Bayes. Each is scored on folds that it
+    was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities. Equal rows
+    are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
+    content and the seed: neither the order of rows nor how often each is written matters. ``groups`` are columns of
+    categories that are taken together. Rows whose classes were ``guessed`` are learned from, but nothing is chosen or
+    calibrated by them. ``more`` are further members.
+
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.standard_normal((200, 2))
+    >>> classes = np.array(["inside", "outside"])
+    >>> codes = ((X**2).sum(axis=1) > 1.4).astype(np.int32)
+    >>> chosen = select(Table(X), Assignment(classes, codes))
+    >>> chosen.posterior(Table(np.array([[0.0, 0.0], [2.0, 2.0]]))).round(1)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if table.rows == 0:
+        raise ValueError("expected at least one row to learn from, got none")
+    k = len(assignment.classes)
+    apart = assignment if guessed is None else _apart(assignment, guessed)
+    drawn = drawn_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
+    rows = DistinctRows.of(*drawn, seed)
+    candidates = [*_candidates(rows, k, groups), *([each] for each in more)]
+    widest = max(encoding.width for alternatives in candidates for encoding, _ in alternatives)
+    some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
+    number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
+    sample, known = in_parts(some.table, some.assignment, number)
+    all_of_them = table.rows <= SAMPLE and some is rows
+    pairs = MissingPairs.seen(some.table, some.assignment.weights)
+    del drawn, rows, some  # a copy of the table, which would stay while its features are made
+    is_guessed = None if guessed is None else known.codes >= k
+    known = Assignment(assignment.classes, known.codes % np.int32(k), known.weights)
+    with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
+        folds = Folds.dealt(known, number, is_guessed)
+        scored = folds.scored
+        few, patterns = _hidden_rows(len(scored), k, widest)
+        numbers = scored[np.arange(few) * len(scored) // max(few, 1)]
+        hidden = with_hidden(sample.taken(numbers), patterns, seed)
+        gone = missing_cells(hidden)
+        members, blocks, scores, scores_of_hidden = [], [], [], []
+        judged = known.taken(scored)
+        for alternatives in candidates:
+            member, chosen = _best(alternatives, sample, folds, judged)
+            members.append(member)
+            blocks.append(chosen.statistics)
+            scores.append(chosen.log_posteriors[scored])
+            scores_of_hidden.append(chosen.score(member.encoded(hidden, gone), numbers))
+        calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
+        statistics = JointStatistics(class_weights(known), tuple(blocks))
+        shares = class_shares(statistics.weights.sums["weight"])
+        judged = known.taken(numbers)
+        calibration = calibration.with_hidden(
+            scores_of_hidden, 1 - gone.mean(axis=1), judged.codes, judged.weights, shares
+        )
+    selection = Selection(tuple(members), statistics, calibration, assignment.classes, pairs)
+    if not all_of_them:
+        selection = replace(selection, statistics=selection.collect(table, assignment))
+    return selection
+
+
+def _best(alternatives: Alternatives, sample: Table, folds: Folds, judged: Assignment) -> tuple[Member, Chosen]:
+    """Return the member of least log-loss out of fold, and what was chosen for it."""
+    best: tuple[float, Member, Chosen] | None = None
+    for encoding, choose in alternatives:
+        chosen = choose(encoding.encoded(sample), folds)
+        loss = 0.0
+        if len(alternatives) > 1:
+            loss = log_loss(chosen.log_posteriors[folds.scored], judged.codes, judged.weights)
+        if best is None or loss < best[0]:
+            best = loss, Member(encoding, chosen.family), chosen
+    assert best is not None
+    return best[1:]
+
+
+def _hidden_rows(rows: int, classes: int, width: int) -> tuple[int, int]:
+    """Return how many rows are to have cells hidden, and in how many patterns, so that scoring them takes little."""
+    few = min(rows, _MOST_HIDDEN, max(int(_SCORING / (classes * width**2)), _FEWEST_HIDDEN))
+    return few, int(np.clip(_SCORING / (classes * width**3), min(few, _FEWEST_PATTERNS), few))
+
+
+def _apart(assignment: Assignment, guessed: NDArray[np.bool_]) -> Assignment:
+    """Return classes of their own, after all others, for the rows that were guessed: no row is taken for another."""
+    k = len(assignment.classes)
+    return Assignment(np.arange(2 * k), assignment.codes + np.int32(k) * guessed, assignment.weights)
+
+
+class _OneThread:
+    """Keeps the products of small matrices on one thread: several would wait for each other longer than they work.
+
+    Fits may run side by side: the first to come sets the limit, and the last to go lifts it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if self._inside == 0:
+                self._limit = threadpool_limits(1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+def _labelled(table: Table, assignment: Assignment, classes: int) -> tuple[Table, Assignment]:
+    """Return the rows whose classes are known, not guessed."""
+    known = assignment.codes < classes
+    if not known.all():
+        table, assignment = table.taken(known), assignment.taken(known)
+    return table, assignment._replace(classes=assignment.classes[:classes])
+
+
+def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[Alternatives]:
+    """Return the encodings of every member, of which one is to be chosen, and how to choose a family for each."""
+    width = len(rows.columns)
+
+    def grouped(inner: Features | Bins) -> Features | Bins | Grouped:
+        return Grouped(groups, width, inner) if groups else inner
+
+    def columns(*, keep: bool) -> Sequence[CountedColumn]:
+        table, counted = rows.table, rows.columns
+        if groups:
+            table = with_combinations(table, groups, keep=keep)
+            counted = counted_columns(table, rows.assignment.weights)
+        return with_splits(counted, *_labelled(table, rows.assignment, classes), BINS)
+
+    found = columns(keep=True)
+    levels = Bins.fitted(columns(keep=False) if groups else found)
+    candidates: list[Alternatives] = [[(grouped(levels), choose_levels)]]
+    widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
+    by_ranks = [column._replace(rooms=()) for column in found]
+    features = [Features.fitted(each, min(widest, _MOST_LEVELS)) for each in (by_ranks, found)]
+    if 0 < features[0].width <= widest:
+        # Room near the ends is found by the labels, and not always worth it.
+        some = features if any(column.rooms for column in found) else features[:1]
+        candidates.insert(0, [(grouped(each), choose_discriminant) for each in some])
+    return candidates + [[(TextColumn(j, width), choose_words)] for j in sorted(rows.table.strings)]
+
+
+def same_members(one: Selection, two: Selection) -> bool:
+    """Whether two selections have the same members and calibration."""
+    arrays: tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]] = {}, {}
+    described = one.described("", arrays[0]), two.described("", arrays[1])
+    return described[0] == described[1] and all(np.array_equal(a, arrays[1][name]) for name, a in arrays[0].items())

@@ -1,0 +1,1 @@
+"""Where responsibilities come from: labels (one pass), posteriors (EM), the nearest centre (k-means)."""

@@ -1,0 +1,104 @@
+"""Where responsibilities come from. Labels known: one pass over the rows, and the sums are all that is kept."""
+
+import operator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.table import Block, Table
+from likely.families import Density
+from likely.joint import Part
+from likely.statistics import Assignment, JointStatistics, Shared, Statistics, class_weights
+
+# Cells that are made of columns at a time.
+_TILE = 1 << 22
+
+
+def collect(
+    table: Table,
+    assignment: Assignment | Shared,
+    parts: tuple[Part, ...],
+    given: Sequence[Density | None] | None = None,
+) -> JointStatistics:
+    """Collect the statistics of rows whose classes are known, or shared as they are under given densities of the parts.
+
+    >>> from likely.families import Gaussian
+    >>> from likely.data.labels import read_assignment
+    >>> from likely.data.table import read_table
+    >>> table = read_table([[1.0], [3.0], [5.0]])
+    >>> statistics = collect(table, read_assignment([0, 0, 1], None, 3), (Part(Gaussian(), None),))
+    >>> statistics.weights.sums["weight"].tolist()
+    [2.0, 1.0]
+    """
+    densities = [None] * len(parts) if given is None else given
+    blocks = (_collect(table, assignment, part, density) for part, density in zip(parts, densities, strict=True))
+    return JointStatistics(class_weights(assignment), tuple(blocks))
+
+
+def _collect(table: Table, assignment: Assignment | Shared, part: Part, given: Density | None) -> Statistics:
+    if part.encoding is None:
+        return part.family.collect(Block(table, part.columns), assignment, given)
+    assert isinstance(assignment, Assignment)
+    # What is made of the columns may be many times as large as they are.
+    step = max(_TILE // max(part.encoding.width, 1), 256)
+    return reduce(
+        operator.add,
+        (
+            part.family.collect(
+                Block(part.encoding.encoded(table.between(first, first + step)), None),
+                assignment.taken(slice(first, first + step)),
+                given,
+            )
+            for first in range(0, max(table.rows, 1), step)
+        ),
+    )
+
+
+def deal(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
+    """Return a fold for each row: the rows of each class are dealt in turn, so that every fold has its share.
+
+    >>> deal(np.array([0, 1, 0, 1, 1]), 2).tolist()
+    [0, 0, 1, 1, 0]
+    """
+    places = np.empty(len(codes), dtype=np.int64)
+    places[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % folds
+    return places
+
+
+def collect_folds(
+    table: Table, assignment: Assignment, folds: NDArray[np.int64], parts: tuple[Part, ...], count: int | None = None
+) -> list[JointStatistics]:
+    """Collect the statistics of every fold in one pass: to the core, each class of each fold is a class of its own.
+
+    ``count``: how many folds there are, if the last ones may have no rows here.
+    """
+    classes, codes, weights = assignment
+    k, count = len(classes), int(folds.max()) + 1 if count is None else count
+    split = Assignment(np.arange(count * k), (folds * k + codes).astype(np.int32), weights)
+    together = collect(table, split, parts)
+    return [together.of_classes(slice(fold * k, (fold + 1) * k), classes) for fold in range(count)]
+
+
+def all_but_each(pieces: list[JointStatistics]) -> Iterator[JointStatistics]:
+    """Return for each piece of two or more the sum of the others. Nothing is subtracted, so no digit is lost."""
+    before = list(accumulate(pieces[:-1], operator.add))
+    after = list(accumulate(reversed(pieces[1:]), operator.add))[::-1]
+    yield after[0]
+    for one, other in zip(before[:-1], after[1:], strict=True):
+        yield one + other
+    yield before[-1]
+
+
+def training_folds(
+    table: Table, assignment: Assignment, folds: NDArray[np.int64], parts: tuple[Part, ...]
+) -> Iterator[JointStatistics]:
+    """Return for each fold the statistics of the rows of all others."""
+    if all(part.family.additive(Block(table, part.columns)) for part in parts):
+        yield from all_but_each(collect_folds(table, assignment, folds, parts))
+        return
+    for fold in range(int(folds.max()) + 1):
+        yield collect(table.taken(folds != fold), assignment.taken(folds != fold), parts)

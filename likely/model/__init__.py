@@ -1,0 +1,1 @@
+"""What a fitted estimator has, and every question to it."""

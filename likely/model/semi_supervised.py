@@ -1,0 +1,172 @@
+"""Labels partly known: rows without one are shared among the classes as the model expects, and learned from.
+
+If the joint alone compares classes, that is expectation maximisation, and the likelihood of all rows (or with a prior,
+the posterior) rises to a maximum. A calibrated comparison is learned in the same way, a few steps: sums are of all
+rows, but what is chosen and calibrated is judged by the rows whose labels are known.
+
+Whether rows without a label help is asked of the others: they are taken away, fold by fold, and their labels expected.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.distinct import ranks
+from likely.data.table import Table
+from likely.ensemble.calibration import LEAST, fitted_temperature
+from likely.families import UnsolvableError
+from likely.learn.em import Hidden, climb
+from likely.learn.one_pass import deal
+from likely.model.state import Knowledge
+from likely.native import posterior_in_place
+from likely.statistics import Array, Assignment
+
+_FOLDS = 4
+# Steps of a comparison that is calibrated: more change little, and each fits it anew.
+_STEPS = 4
+# Smaller shares of a row are left out there, and the others add up to one.
+_LEAST_SHARE = 0.05
+# Steps of expectation maximisation, and the least gain of one for each row.
+_MOST_STEPS = 300
+_TOLERANCE = 1e-7
+
+Begin = Callable[[Table, Assignment, NDArray[np.bool_] | None], Knowledge]
+
+
+class Judged(NamedTuple):
+    """How well labels that were not given are expected."""
+
+    losses: Array
+    """the log-loss of each row that has a label, after the best temperature"""
+    weights: Array
+    """how much each of them counts"""
+    temperature: float
+    """by which log posteriors are to be multiplied"""
+
+    def better_than(self, other: "Judged") -> bool:
+        """Say whether the losses are less than others, by more than the standard error of their differences."""
+        with np.errstate(invalid="ignore"):  # losses are infinite where nothing could be learned
+            gain, weights = other.losses - self.losses, self.weights
+            mean = np.average(gain, weights=weights)
+            return bool(mean > np.sqrt(np.average((gain - mean) ** 2, weights=weights) / weights.sum()))
+
+
+class Partly(NamedTuple):
+    """Rows of which only some have a label: the code of others is −1. ``begin`` learns rows that have one.
+
+    ``begin`` takes rows, their classes, and which of these were guessed.
+    """
+
+    table: Table
+    assignment: Assignment
+    begin: Begin
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows have a label."""
+        return self.assignment.codes >= 0
+
+    def learned(self, unlabelled: float | str) -> tuple[Knowledge, float]:
+        """Learn from all rows. Returns what was learned, and how much each row without a label counted.
+
+        ``unlabelled``: how much, or "auto": 1 if labels are expected better than without them, and else 0.
+        """
+        weight = 1.0 if isinstance(unlabelled, str) else unlabelled
+        judged = None
+        if isinstance(unlabelled, str):
+            judged = self.judged(weight)
+            if not judged.better_than(self.judged(0.0)):
+                return self.expected(0.0), 0.0
+        knowledge = self.expected(weight)
+        if knowledge.calibrated and weight > 0:
+            # Rows were shared by a model that knew the labels it was calibrated by: it is less sure than it seems.
+            knowledge = knowledge.tempered((judged or self.judged(weight)).temperature)
+        return knowledge, weight
+
+    def expected(self, weight: float) -> Knowledge:
+        """Learn from rows with a label, and then from those without by what they are expected to be."""
+        known = self.known
+        knowledge = self.begin(self.table.taken(known), self.assignment.taken(known), None)
+        if weight == 0 or known.all():
+            return knowledge
+        apart = knowledge.calibrated or any(part.family.shares_rows for part in knowledge.parts)
+        if not apart and not self.table.strings:
+            weights = np.where(known, 1.0, weight) * self._weights
+            rows = Hidden(self.table, self.assignment.codes, weights)
+            given = knowledge.given_weights
+            found = climb(
+                rows, knowledge.statistics, knowledge.parts, tolerance=_TOLERANCE, most=_MOST_STEPS, priors=given
+            )
+            return knowledge.with_statistics(found.statistics)
+        others = self.table.taken(~known)
+        for _ in range(_STEPS):
+            knowledge = self.begin(*self._shared(knowledge.comparison.posterior(others), weight))
+        return knowledge
+
+    def judged(self, weight: float) -> Judged:
+        """Take one fold of rows with a label away after the other, and see how well their labels are expected."""
+        rows = np.flatnonzero(self.known)
+        codes, own = self.assignment.codes[rows], self._weights[rows]
+        nothing = Judged(np.full(len(rows), np.inf), own, 1.0)
+        folds = self._folds(rows)
+        if folds.max() == 0:  # without it none could be learned from
+            return nothing
+        found = np.empty((len(rows), len(self.assignment.classes)))
+        for fold in range(int(folds.max()) + 1):
+            held = rows[folds == fold]
+            hidden, weights = self.assignment.codes.copy(), self._weights.copy()
+            hidden[held], weights[held] = -1, 0.0
+            try:
+                left = Assignment(self.assignment.classes, hidden, weights)
+                knowledge = self._replace(assignment=left).expected(weight)
+                found[folds == fold] = knowledge.comparison.posterior(self.table.taken(held), log=True)
+            except UnsolvableError:
+                return nothing
+        found = np.maximum(np.nan_to_num(found, nan=LEAST), LEAST)
+        _, temperature = fitted_temperature(found, codes, own)
+        found *= temperature
+        posterior_in_place(found, np.zeros(found.shape[1]), True)
+        return Judged(-found[np.arange(len(rows)), codes], own, temperature)
+
+    def _folds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Deal rows out by their content, so that neither their order nor how often each is written matters."""
+        rank = ranks(self.table.taken(rows), self.assignment.taken(rows))
+        _, first = np.unique(rank, return_index=True)
+        return deal(self.assignment.codes[rows[first]], min(_FOLDS, len(first)))[rank]
+
+    @property
+    def _weights(self) -> Array:
+        weights = self.assignment.weights
+        return np.ones(self.table.rows) if weights is None else weights
+
+    def _shared(self, shares: Array, weight: float) -> tuple[Table, Assignment, NDArray[np.bool_]]:
+        """Return all rows, those without a label once for each class of which they have a share, and which these are.
+
+        ``shares``: of rows without a label and classes.
+        """
+        known, weights = self.known, self._weights
+        kept = np.where(shares < np.minimum(_LEAST_SHARE, shares.max(axis=1, keepdims=True)), 0.0, shares)
+        kept /= kept.sum(axis=1, keepdims=True)
+        of, codes = np.nonzero(kept)
+        labelled, others = np.flatnonzero(known), np.flatnonzero(~known)[of]
+        rows = np.concatenate([labelled, others])
+        counted = np.concatenate([weights[labelled], weights[others] * kept[of, codes] * weight])
+        classes = np.concatenate([self.assignment.codes[labelled], codes]).astype(np.int32)
+        guessed = np.arange(len(rows)) >= len(labelled)
+        return self.table.taken(rows), Assignment(self.assignment.classes, classes, counted), guessed
+
+
+def check_unlabelled(unlabelled: Any) -> Any:
+    """Return how much rows without a label count, or raise ValueError if that is not said well."""
+    if unlabelled is None or (isinstance(unlabelled, str) and unlabelled == "auto"):
+        return unlabelled
+    number = isinstance(unlabelled, int | float | np.integer | np.floating) and not isinstance(unlabelled, bool)
+    if not number or not 0 <= unlabelled <= sys.float_info.max:
+        raise ValueError(
+            f"expected unlabelled='auto', None, or how much a row without a label counts beside one with, got "
+            f"{unlabelled!r}"
+        )
+    return float(unlabelled)

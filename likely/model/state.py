@@ -1,0 +1,229 @@
+"""What a classifier has learned, and the class weights that were given to it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.table import Columns, Table
+from likely.ensemble.selection import Selection
+from likely.families import read_numbers, subtract_logs
+from likely.joint import Joint, LogOdds, Part
+from likely.learn.one_pass import collect
+from likely.statistics import Array, Assignment, JointStatistics, Labels
+
+ALIKE = "alike"
+
+
+class Knowledge:
+    """What a classifier has learned: its parts, the statistics, and the joint that they solve to.
+
+    Classes are compared by the members of a selection, if there is one, and otherwise by the joint.
+    """
+
+    def __init__(
+        self,
+        parts: tuple[Part, ...],
+        statistics: JointStatistics,
+        columns: Columns,
+        priors: Any,
+        selection: Selection | None = None,
+    ):
+        self.parts = parts
+        self.statistics = statistics
+        self.columns = columns
+        self.priors = priors
+        self._selection = selection
+        self.derived: dict[str, Any] = {}
+        """What else was found from it, kept by name."""
+
+    @cached_property
+    def given_weights(self) -> Array | None:
+        """The class weights that were given, in the order of the classes."""
+        return read_priors(self.priors, self.statistics.classes, self.statistics.weights.sums["weight"])
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The joint distribution, solved when it is first asked for."""
+        if not self.statistics.weights.sums["weight"].any():
+            raise ValueError("expected rows with a positive weight, got a model that has learned none")
+        parts = tuple(part for part in self.parts if part.encoding is None)
+        return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
+
+    @cached_property
+    def selection(self) -> Selection | None:
+        """The members that compare classes, if there are any, with the statistics of all rows."""
+        return None if self._selection is None else replace(self._selection, statistics=self._of(encoded=True))
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether something else than the joint alone compares classes."""
+        return self._selection is not None or any(part.family.calibrated for part in self.parts)
+
+    @cached_property
+    def comparison(self) -> "Joint | Calibrated | Modest":
+        """What compares classes."""
+        if not self.calibrated or not self.statistics.weights.sums["weight"].any():
+            return self.joint  # which says that nothing was learned
+        if self.selection is None:
+            guessed = sum(part.family.guessed for part in self.parts)
+            return Modest(self.joint, max(float(self.statistics.weights.sums["weight"].sum()) - guessed, 0.0))
+        if self.given_weights is None:
+            return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
+        with np.errstate(divide="ignore"):
+            return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.shares))
+
+    def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
+        """Collect the statistics of more rows."""
+        return self.collector(table, assignment)
+
+    @property
+    def collector(self) -> Callable[[Table, Assignment], JointStatistics]:
+        """What collects the statistics of more rows, wherever they lie: it needs nothing else of the knowledge."""
+        given = None
+        if any(part.family.shares_rows for part in self.parts):
+            members = () if self.selection is None else self.selection.densities
+            given = (*self.joint.densities, *members)
+        return partial(collect, parts=self.parts, given=given)
+
+    def _of(self, *, encoded: bool) -> JointStatistics:
+        blocks = zip(self.parts, self.statistics.blocks, strict=True)
+        chosen = tuple(block for part, block in blocks if (part.encoding is not None) == encoded)
+        return JointStatistics(self.statistics.weights, chosen)
+
+    def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
+        """Return the knowledge of other statistics."""
+        return Knowledge(self.parts, statistics, self.columns, self.priors, self._selection)
+
+    def tempered(self, temperature: float) -> "Knowledge":
+        """Return the knowledge of a calibrated comparison whose log posteriors are multiplied with a number."""
+        selection = self._selection
+        if selection is not None:
+            selection = replace(selection, calibration=selection.calibration.tempered(temperature))
+            return Knowledge(self.parts, self.statistics, self.columns, self.priors, selection)
+        parts = tuple(part._replace(family=part.family.tempered(temperature)) for part in self.parts)
+        return Knowledge(parts, self.statistics, self.columns, self.priors)
+
+    def with_selection(self, selection: Selection) -> "Knowledge":
+        """Return the knowledge with the members of a selection, which has the statistics of the same rows."""
+        members = tuple(member.part for member in selection.members)
+        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *selection.statistics.blocks))
+        return Knowledge((*self.parts, *members), joined, self.columns, self.priors, selection)
+
+
+class Calibrated(NamedTuple):
+    """The members of a selection, asked as a joint is asked. They compare classes and know no p(x)."""
+
+    selection: Selection
+    shift: Array
+    """by how much given class weights move every class from its share of the rows, in logarithms"""
+
+    def log_joint(self, table: Table) -> Array:
+        """Return log p(y | x) for every row and class: log p(x, y) up to what classes share."""
+        scores = self.selection.log_posterior(table)
+        if self.shift.any():
+            scores = scores + self.shift
+            top = scores.max(axis=1, keepdims=True)
+            scores -= top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        return scores
+
+    def posterior(self, table: Table, *, log: bool = False) -> Array:
+        """Return p(y | x) for every row and class, or its logarithm."""
+        return self.log_joint(table) if log else np.exp(self.log_joint(table))
+
+    def likeliest(self, table: Table) -> NDArray[np.int64]:
+        """Return the place of the likeliest class of every row."""
+        return np.asarray(self.log_joint(table).argmax(axis=1))
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
+        """Return what every cell says for class ``one`` of its row against class ``other``."""
+        scores, rows = self.log_joint(table), np.arange(table.rows)
+        base, cells = self.selection.log_odds(table, one, other)
+        base = base + subtract_logs(self.shift[one], self.shift[other])
+        return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
+
+
+class Modest(NamedTuple):
+    """A joint that is never surer than the number of rows allows: p becomes (n p + p(y)) / (n + 1)."""
+
+    joint: Joint
+    rows: float
+
+    def log_joint(self, table: Table) -> Array:
+        """Return log p(y | x) for every row and class: log p(x, y) up to what classes share."""
+        found = self.joint.posterior(table)
+        found *= self.rows
+        found += self.joint.weights
+        found /= self.rows + 1
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(found, out=found))
+
+    def posterior(self, table: Table, *, log: bool = False) -> Array:
+        """Return p(y | x) for every row and class, or its logarithm."""
+        return self.log_joint(table) if log else np.exp(self.log_joint(table))
+
+    def likeliest(self, table: Table) -> NDArray[np.int64]:
+        """Return the place of the likeliest class of every row."""
+        return self.joint.likeliest(table)
+
+    def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
+        """Return what every cell says for class ``one`` of its row against class ``other``."""
+        scores, rows = self.log_joint(table), np.arange(table.rows)
+        return _scaled(*self.joint.log_odds(table, one, other), subtract_logs(scores[rows, one], scores[rows, other]))
+
+
+def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:
+    """Return shares of log-odds in the same proportions that add up to the given total."""
+    cells = cells * scaling(base + cells.sum(axis=1), total)[:, None]
+    return LogOdds(total - cells.sum(axis=1), cells)
+
+
+def scaling(found: Array, total: Array) -> Array:
+    """Return what makes log-odds that were found those of the total: 1 where they are none, or of another sign."""
+    same = (np.sign(found) == np.sign(total)) & (np.abs(found) > 1e-6) & np.isfinite(total)
+    return np.where(same, total / np.where(same, found, 1.0), 1.0)
+
+
+def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
+    """Return given class weights in the order of the classes: from a sequence, a dict, or a word.
+
+    ``"uniform"`` are the classes that have rows: of others nothing is known. ``"alike"`` are all, seen or not.
+    """
+    if priors is None:
+        return None
+    k = len(classes)
+    if isinstance(priors, str):
+        if priors == ALIKE:
+            return np.full(k, 1 / k)
+        if priors != "uniform":
+            raise ValueError(f"expected priors='uniform', one number for each class, or a dict, got {priors!r}")
+        seen = counts > 0 if counts.any() else np.full(k, True)
+        return np.asarray(seen / seen.sum())
+    if isinstance(priors, Mapping):
+        lacking = [label for label in classes.tolist() if label not in priors]
+        if lacking or len(priors) != k:
+            raise ValueError(
+                f"expected priors for the classes {few(tuple(classes.tolist()))}, got {priors!r}; in partial_fit, "
+                "name labels yet to come by classes="
+            )
+        priors = [priors[label] for label in classes.tolist()]
+    weights = read_numbers(priors, "priors='uniform', one number for each class, or a dict")
+    if weights.shape != (k,):
+        raise ValueError(f"Number of priors must match number of classes: expected {k}, got {weights.shape}")
+    if not np.all(weights >= 0):
+        raise ValueError(f"Priors must be non-negative: got {weights.tolist()}")
+    if not np.isclose(weights.sum(), 1.0):
+        raise ValueError(
+            f"The sum of the priors should be 1: got {weights.tolist()}, whose sum is {weights.sum():g}; divide by it"
+        )
+    weights /= weights.sum()
+    return weights
+
+
+def few(names: tuple[Any, ...], most: int = 6) -> str:
+    """Return names for a sentence, not all if they are many."""
+    shown = ", ".join(map(repr, names[:most]))
+    return f"[{shown}, … {len(names) - most} more]" if len(names) > most else f"[{shown}]"

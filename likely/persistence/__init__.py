@@ -1,0 +1,1 @@
+"""Model files: data only, checked before it is believed."""
