@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from likely.estimators.text import TextClassifier
     from likely.families import GaussianPrior
     from likely.native import get_threads, set_threads
-    from likely.persistence.registry import load
+    from likely.persistence.saved import load
 else:
     # What is asked for is imported then, so that starting is fast.
     _HOMES = {
@@ -27,7 +27,7 @@ else:
         "KMeans": "likely.estimators.kmeans",
         "Mixture": "likely.estimators.mixture",
         "TextClassifier": "likely.estimators.text",
-        "load": "likely.persistence.registry",
+        "load": "likely.persistence.saved",
         "get_threads": "likely.native",
         "set_threads": "likely.native",
     }

@@ -1,4 +1,4 @@
-"""The native core: arrays in, arrays out. See core/src/lib.rs."""
+"""The native core: arrays in, arrays out. See core/python/src."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ def collect_moments(
 def collect_scatter(
     x: _Matrix, columns: _Columns, classes: int, codes: _Codes, weights: _Floats | None, fourth: bool
 ) -> list[_Floats]: ...
-def collect_shared_moments(
-    x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None, origin: _Floats
+def collect_responsibility_moments(
+    x: _Matrix, columns: _Columns, domain: str, responsibilities: _Floats, weights: _Floats | None, origin: _Floats
 ) -> list[_Floats]: ...
 def step_gaussian(
     x: _Matrix,
@@ -39,16 +39,16 @@ def step_gaussian(
     codes: _Codes | None,
     weights: _Floats | None,
 ) -> tuple[float, list[_Floats]] | None: ...
-def collect_shared_categories(
-    x: _Matrix, columns: _Columns, domain: str, shares: _Floats, weights: _Floats | None
+def collect_responsibility_categories(
+    x: _Matrix, columns: _Columns, domain: str, responsibilities: _Floats, weights: _Floats | None
 ) -> list[tuple[_Floats, _Floats]]: ...
-def collect_shared_scatter(
-    x: _Matrix, columns: _Columns, shares: _Floats, weights: _Floats | None, origin: _Floats, tied: bool
+def collect_responsibility_scatter(
+    x: _Matrix, columns: _Columns, responsibilities: _Floats, weights: _Floats | None, origin: _Floats, is_tied: bool
 ) -> list[_Floats]: ...
-def collect_shared_expected(
+def collect_responsibility_expected(
     x: _Matrix,
     columns: _Columns,
-    shares: _Floats,
+    responsibilities: _Floats,
     weights: _Floats | None,
     mean: _Floats,
     precision: _Floats,
@@ -105,7 +105,7 @@ def score_categories(
     domain: str,
     values: _Floats,
     starts: NDArray[np.int64],
-    log_shares: _Floats,
+    log_probabilities: _Floats,
     out: _Floats,
 ) -> None: ...
 def score_sparse(
@@ -113,10 +113,10 @@ def score_sparse(
     indices: NDArray[Any],
     values: NDArray[Any],
     domain_name: str,
-    log_shares: _Floats,
+    log_probabilities: _Floats,
     out: _Floats,
 ) -> None: ...
-def log_shares(counts: _Floats, smoothing: _Floats) -> _Floats: ...
+def log_probabilities(counts: _Floats, smoothing: _Floats) -> _Floats: ...
 def encode_integers(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], _Codes]: ...
 def add_row_keys(x: _Matrix, columns: _Columns, seeds: NDArray[np.uint64], out: NDArray[np.uint64]) -> None: ...
 def json_is_deeper(text: bytes, limit: int) -> bool: ...
@@ -137,7 +137,7 @@ _WeighedRows = tuple[NDArray[np.int64], _Codes, NDArray[np.float32], _Codes, _Fl
 
 def word_evidence(words: _Words, class_documents: _Floats) -> tuple[_Floats, _Floats, _Floats, _Floats]: ...
 def word_groups(
-    orders: NDArray[np.uint8], documents: _Floats, told: _Floats, edges: tuple[_Floats, _Floats]
+    orders: NDArray[np.uint8], documents: _Floats, information: _Floats, edges: tuple[_Floats, _Floats]
 ) -> NDArray[np.uint8]: ...
 def evidence_out_of_fold(
     words: _Words, class_documents: _Floats, rows: _WeighedRows, folds: list[int], edges: tuple[_Floats, _Floats]
@@ -147,7 +147,7 @@ def solve_damped(curvature: _Floats, gradient: _Floats, damping: float) -> _Floa
 def exponent_slope(
     evidence: _Evidence,
     lengths: _Floats,
-    log_shares: _Floats,
+    log_priors: _Floats,
     codes: NDArray[np.int64],
     weights: _Floats,
     at: tuple[_Floats, float, float, _Floats],
@@ -218,23 +218,23 @@ def kmeans_run(
     x: _Points,
     weights: _Floats | None,
     origin: _Floats,
-    holes: bool | None,
+    missing: bool | None,
     start: _Floats,
     iterations: int,
     tolerance: float,
     course: bool,
 ) -> tuple[_Ints, _Floats, float, int, bool, float, _Floats] | None: ...
 def kmeans_nearest(
-    x: _Points, weights: _Floats | None, origin: _Floats, holes: bool, centres: _Floats, wanted: bool
+    x: _Points, weights: _Floats | None, origin: _Floats, missing: bool, centres: _Floats, wanted: bool
 ) -> tuple[_Ints, float]: ...
-def kmeans_distances(x: _Points, origin: _Floats, holes: bool, centres: _Floats) -> _Floats: ...
+def kmeans_distances(x: _Points, origin: _Floats, missing: bool, centres: _Floats) -> _Floats: ...
 def kmeans_plus_plus(
     x: _Points,
     weights: _Floats | None,
     origin: _Floats,
-    holes: bool,
+    missing: bool,
     order: NDArray[np.int64],
     chances: _Floats,
 ) -> NDArray[np.int64]: ...
 def kmeans_order(x: _Points, direction: _Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
-def kmeans_holes(x: _Points) -> bool: ...
+def kmeans_missing(x: _Points) -> bool: ...

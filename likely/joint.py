@@ -12,6 +12,7 @@ from likely import native
 from likely.data.table import Block, Columns, Table
 from likely.families import (
     Density,
+    EMInput,
     EMStep,
     Family,
     LinearForm,
@@ -167,9 +168,8 @@ class Joint:
             return None
         part, density = self.parts[0], self.densities[0]
         with readable_errors(table, part.family.expects):
-            return part.family.em_step(
-                Block(table, part.columns), density, self.classes, self.log_weights, codes, weights
-            )
+            block = Block(table, part.columns)
+            return part.family.em_step(EMInput(block, density, self.classes, self.log_weights, codes, weights))
 
     def free_parameters(self) -> int:
         """Return the dimension of the parameter space; classes without rows have no parameters."""

@@ -1,4 +1,4 @@
-"""What is said to people: text that is safe on a terminal, and warnings at the line of the user's program."""
+"""What is said to people: text that is safe on a terminal, warnings at the line of the user's program, and advice."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # All that may be printable is not looked at one by one.
@@ -35,9 +36,55 @@ def _as_repr(character: str) -> str:
     return repr(character)[1:-1]
 
 
+class Setting(NamedTuple):
+    """A parameter that a message names, what it may be set to, and how that is said in Python."""
+
+    parameter: str
+    value: Any
+    text: str
+
+    @classmethod
+    def of_column(cls, name: Any, kind: str, shown: str = "") -> "Setting":
+        """Return that a column is of a kind or a family, which may be shown in other quotes."""
+        return cls("columns", (name, kind), f"columns={{{name!r}: {shown or repr(kind)}}}")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Advice(str):
+    """A message of an error or a warning that names settings: as text it is said in Python.
+
+    >>> error = ValueError(Advice("fit with ", Setting.of_column("zip", "category")))
+    >>> print(error)
+    fit with columns={'zip': 'category'}
+    >>> said(error, lambda setting: "--column '{}={}'".format(*setting.value))
+    "fit with --column 'zip=category'"
+    """
+
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: str | Setting) -> "Advice":
+        """Join text and settings."""
+        self = super().__new__(cls, printable("".join(map(str, parts))))
+        self.parts = parts
+        return self
+
+    def __reduce__(self) -> tuple[type["Advice"], tuple[str | Setting, ...]]:
+        return Advice, self.parts
+
+
+def said(error: Exception, phrased: Callable[[Setting], str]) -> str:
+    """Return the message of an error or a warning, its settings phrased as another front end than Python has them."""
+    message = error.args[0] if error.args else ""
+    if not isinstance(message, Advice):
+        return str(error)
+    return "".join(phrased(part) if isinstance(part, Setting) else part for part in message.parts)
+
+
 def tell(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn; the line shown is the first one up the stack that is outside of this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
         level, frame = level + 1, frame.f_back
-    warnings.warn(printable(message), category, stacklevel=level)
+    warnings.warn(message if isinstance(message, Advice) else printable(message), category, stacklevel=level)

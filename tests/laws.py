@@ -128,7 +128,7 @@ def adding_nothing_changes_nothing(case: Case, data: Data) -> None:
     model = learn(case, data)
     for combine in (lambda s: s + 0.0 * s, lambda s: 0.0 * s + s, lambda s: s - 0.0 * s):
         other = learn(case, data)
-        other._replace(other._knowledge.with_statistics(combine(other._knowledge.statistics)))
+        other.hold(other._state.with_statistics(combine(other._state.statistics)))
         assert_bitwise(model, other)
     assert_bitwise(model, learn(case, data).merge())
 

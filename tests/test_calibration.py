@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from likely.ensemble.calibration import LEAST, Calibration, log_loss
+from likely.persistence.codec import decode, encode
 
 
 def scores(rows: int = 400, classes: int = 3, members: int = 2, seed: int = 0, sharpness: float = 4.0):
@@ -145,7 +146,7 @@ def test_known_cells_lead_from_class_shares_to_the_complete_calibration() -> Non
 def test_description_gives_it_back() -> None:
     found, codes = scores()
     fitted, arrays = Calibration.fitted(found, codes), {}
-    again = Calibration.from_description(fitted.described("c", arrays), "c", arrays)
+    again = decode(encode(fitted, "c", arrays), Calibration, "c", arrays)
     shares = np.full(3, 1 / 3)
     np.testing.assert_array_equal(again.log_posterior(found, shares), fitted.log_posterior(found, shares))
     known = np.linspace(0, 1, len(codes))

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-from functools import wraps
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,9 +17,7 @@ import pytest
 
 import likely
 from likely.cli import run
-from likely.cli.commands import COMMANDS
-from likely.cli.full import run_fully
-from likely.cli.reading import parameters_of, plainly_read
+from likely.cli.commands import application
 from likely.data import progress as watching
 from likely.data.rows import open_rows
 from likely.data.write import write_rows
@@ -232,30 +229,19 @@ def test_models_of_matrices_answer_too(tmp_path, capsys):
     assert said(capsys, "impute", tmp_path / "m.likely", tmp_path / "x.csv").count(",\n") == 0
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("command", sorted(application.commands))
 def test_help_has_examples(command, capsys):
     told = said(capsys, command, "--help")
     assert "Examples" in told
     assert f"likely {command}" in told
 
 
-@pytest.mark.parametrize("example", [each for command in COMMANDS.values() for each in command.examples])
-def test_plain_words_are_read_as_typer_reads_them(example, monkeypatch):
+@pytest.mark.parametrize("example", [each for command in application.commands.values() for each in command.examples])
+def test_examples_can_be_read(example):
     words = shlex.split(example.partition("likely ")[2].partition(" | ")[0], comments=True)
-    function = COMMANDS[words[0]].function
-    read = []
-
-    @wraps(function)
-    def recorder(**arguments):
-        read.append(arguments)
-
-    monkeypatch.setitem(COMMANDS, words[0], COMMANDS[words[0]]._replace(function=recorder))
-    assert run_fully(words) == 0
-    plain = plainly_read(function, words[1:])
-    assert plain is not None
-    defaults = {each.name: each.default for each in parameters_of(function) if not each.required}
-    complete = {**{name: list(x) if isinstance(x, tuple) else x for name, x in defaults.items()}, **plain}
-    assert read == [complete]
+    command = application.commands[words[0]]
+    read = command.make_context(words[0], words[1:]).params
+    assert read.keys() == {each.name for each in command.params if each.expose_value and each.name != "help"}
 
 
 def test_other_ways_to_write_options(model, capsys):
@@ -263,6 +249,51 @@ def test_other_ways_to_write_options(model, capsys):
     assert said(capsys, "sample", model, "-n2", "--seed=3") == expected
     assert said(capsys, "--version").startswith("likely ")
     assert "evaluate" in said(capsys)
+    assert said(capsys, "sample", "--seed=3", model, "--number=2") == expected
+    assert said(capsys, "sample", "--seed", "3", "-n", "2", "--", model) == expected
+    assert said(capsys, "sample", "-h") == said(capsys, "sample", "--help")
+
+
+def test_values_may_begin_with_a_dash_and_files_may_stand_anywhere(tmp_path, capsys, model):
+    (tmp_path / "a.csv").write_text("x,y\n1,a\n-9,a\n3,b\n")
+    (tmp_path / "b.csv").write_text("x,y\n--,a\n-,b\n5,b\n---,b\n")
+    out, words = tmp_path / "m.likely", ["--missing", "-9", "--missing", "--", "--missing", "-", "--missing", "---"]
+    told = said(capsys, "fit", tmp_path / "a.csv", "-t", "y", "-o", out, *words, tmp_path / "b.csv", "--json")
+    found = json.loads(told)
+    assert (found["rows"], found["columns"][0]["kind"]) == (7, "integer")
+    assert run(["sample", model, "-n", "-1"]) == 2
+    assert "-1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    (tmp_path / f".{shell}rc").write_text("true")
+    script = said(capsys, "--show-completion")
+    assert "_LIKELY_COMPLETE" in script
+    for _ in range(2):
+        assert str(tmp_path) in said(capsys, "--install-completion")
+    installed = [path for path in tmp_path.rglob("*likely*") if path.is_file()]
+    assert [path.read_text() for path in installed] == [script.removesuffix("\n")]
+    if shell != "fish":
+        assert (tmp_path / f".{shell}rc").read_text() == f"true\n. {installed[0]}\n"
+    monkeypatch.setenv("_LIKELY_COMPLETE", f"{shell}_complete")
+    for words, expected in (
+        ("likely ev", "evaluate"),
+        ("likely fit --targ", "--target"),
+        ("likely fit --model ", "nai"),
+    ):
+        monkeypatch.setenv("COMP_WORDS", words)
+        last = words.split(" ")[-1]
+        monkeypatch.setenv("COMP_CWORD", last if shell == "fish" else str(len(words.split(" ")) - 1))
+        assert expected in said(capsys)
+
+
+def test_completion_of_an_unknown_shell(monkeypatch, capsys):
+    monkeypatch.setenv("SHELL", "/bin/csh")
+    assert run(["--install-completion"]) == 2
+    assert "expected one of bash, zsh, fish" in capsys.readouterr().err
 
 
 def test_progress_is_shown_to_a_person(model, monkeypatch, tmp_path, capsys):
@@ -278,7 +309,7 @@ def test_fitting_imports_little(tmp_path):
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
     assert "likely.estimators" in imported
     # Arrow tries to import pandas, and is refused: nothing within it is imported.
-    assert imported.isdisjoint({"pandas.core", "sklearn", "scipy", "typer", "rich", "pyarrow.parquet"})
+    assert imported.isdisjoint({"pandas.core", "sklearn", "scipy", "rich", "pyarrow.parquet"})
 
 
 def test_importing_the_package_imports_little():

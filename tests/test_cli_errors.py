@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from likely.cli import answering, run
+from likely.cli import commands, run
 
 ROWS = "x,z,y\n1,u,a\n2,v,b\n3,u,a\n4,v,b\n5,,a\n6,v,b\n"
 
@@ -136,7 +136,7 @@ def test_interruption(folder, monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answering, "opened_to_answer", interrupted)
+    monkeypatch.setattr(commands, "opened_to_answer", interrupted)
     assert run(["predict", "m.likely", "rows.csv"]) == 130
     assert capsys.readouterr().err == ""
 

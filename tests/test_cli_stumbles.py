@@ -3,14 +3,18 @@
 import gzip
 import io
 import json
+import pickle
+import re
 import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from likely import load
 from likely.cli import run
 from likely.data.rows import open_rows
+from likely.messages import said
 
 
 @pytest.fixture
@@ -192,3 +196,15 @@ def test_dates_are_written_as_dates(folder, say):
     for to in ("csv", "jsonl"):
         whole = say(f"impute d.likely dates.csv --to {to}")[0].splitlines()
         assert "202" in whole[-1]
+
+
+def test_advice_is_phrased_for_who_reads_it_also_after_a_journey(folder, say):
+    (folder / "wrong.csv").write_text("x,z\nmany,u\n")
+    advice = "say that such text is missing, or fit with columns={'x': \"category\"}"
+    with pytest.raises(ValueError, match=re.escape(advice)) as caught:
+        load("m.likely").predict("wrong.csv")
+    assert "say --missing TEXT, or fit with --column 'x=category'" in say("predict m.likely wrong.csv", 2)[1]
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert said(error, lambda setting: setting.parameter).endswith("correct the cell, missing, or fit with columns")
+    assert said(ValueError(), str) == ""
+    assert said(ValueError("plain"), str) == "plain"

@@ -11,14 +11,14 @@ import pytest
 from engines import MODELS, check_unchanged, groups, people, slow, split
 
 from likely import GaussianDiscriminant, KMeans, Mixture, NaiveBayes
-from likely.estimators import kmeans_rows, mixture, typed
+from likely.estimators import fitting
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("most", [100, 10**6])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_dask_frame_gives_the_model_of_all_rows(model, most, dask_frame, monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", most)
+    monkeypatch.setattr(fitting, "SAMPLE", most)
     frame = people()
     spread = dask_frame(frame, 20)
     whole = model.fit(frame, "income").predict_proba(frame)
@@ -37,8 +37,7 @@ def test_a_dask_frame_gives_the_model_of_all_rows(model, most, dask_frame, monke
 
 @pytest.mark.filterwarnings("ignore")
 def test_groups_of_a_dask_frame(dask_frame, monkeypatch):
-    monkeypatch.setattr(mixture, "SAMPLE", 400)
-    monkeypatch.setattr(kmeans_rows, "SAMPLE", 400)
+    monkeypatch.setattr(fitting, "SAMPLE", 400)
     frame = groups()
     spread = dask_frame(frame, 5)
     for model in (Mixture(3, progress=False), KMeans(3, random_state=0)):
@@ -54,7 +53,7 @@ def test_dask_workers_that_die_do_not_change_a_bit(monkeypatch):
     dask = pytest.importorskip("dask")
     frames = pytest.importorskip("dask.dataframe")
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(typed, "SAMPLE", 2000)
+    monkeypatch.setattr(fitting, "SAMPLE", 2000)
     frame = people(20_000)
     models = [MODELS["naive Bayes"], MODELS["classifier"]]
     killed, generator = [], random.Random(0)
@@ -114,6 +113,6 @@ def test_labels_beside_rows_of_files(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_clusters_of_many_rows_are_predicted_lazily(dask_frame, monkeypatch):
-    monkeypatch.setattr(kmeans_rows, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     found = KMeans(3, random_state=0).fit_predict(dask_frame(groups(600), 4)).compute()
     assert found.group.nunique() == 3

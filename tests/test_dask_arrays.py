@@ -6,7 +6,7 @@ import pytest
 
 from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
 from likely.engines import Spread, engine_of
-from likely.estimators import gaussian_discriminant, kmeans_rows, mixture, typed
+from likely.estimators import fitting
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -34,8 +34,7 @@ def measured(n=600, seed=0, holes=False):
 
 @pytest.fixture(params=[150, 10**6], ids=["drawn", "all"])
 def most(request, monkeypatch):
-    for module in (typed, gaussian_discriminant, mixture, kmeans_rows):
-        monkeypatch.setattr(module, "SAMPLE", request.param)
+    monkeypatch.setattr(fitting, "SAMPLE", request.param)
     return request.param
 
 
@@ -95,8 +94,7 @@ def test_groups_of_an_array(monkeypatch):
     X, _ = measured(900)
     start = X[[0, 1, 5]]
     centres, means = KMeans(3, start=start).fit(X).cluster_centers_, Mixture(3, progress=False).fit(X).means_
-    for module in (mixture, kmeans_rows):
-        monkeypatch.setattr(module, "SAMPLE", 200)
+    monkeypatch.setattr(fitting, "SAMPLE", 200)
     for chunks in ((900, 3), (130, 2), (20, 3)):
         spread = da.from_array(X, chunks=chunks)
         model = KMeans(3, start=start).fit(spread)

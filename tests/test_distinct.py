@@ -14,7 +14,7 @@ from likely.data.rows import Rows
 from likely.data.table import Table
 from likely.ensemble import selection as selecting
 from likely.ensemble.selection import select
-from likely.estimators import typed
+from likely.estimators import fitting
 from likely.statistics import Assignment
 
 NAN = np.nan
@@ -146,7 +146,7 @@ def people(rows=600):
 
 @pytest.mark.parametrize("most", [50, 250, 10**6])
 def test_labels_by_name_and_as_an_array_are_one_table(most, monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", most)
+    monkeypatch.setattr(fitting, "SAMPLE", most)
     monkeypatch.setattr(selecting, "SAMPLE", most)
     monkeypatch.setattr(sources, "BATCH", 2000)
     frame = people()
@@ -166,7 +166,7 @@ def test_labels_by_name_and_as_an_array_are_one_table(most, monkeypatch):
 
 @pytest.mark.parametrize("most", [100, 10**6])
 def test_a_matrix_and_its_frame_are_one_table(most, monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", most)
+    monkeypatch.setattr(fitting, "SAMPLE", most)
     monkeypatch.setattr(selecting, "SAMPLE", most)
     frame = people().drop(columns="town").astype({"age": float})
     X, y = frame[["age", "hours"]], frame.income.to_numpy()

@@ -9,10 +9,8 @@ from likely.data import sources
 from likely.data.distinct import drawn_rows
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
-from likely.engines import rows_of
-from likely.engines import sampling as drawing
-from likely.engines.labelled import labelled_whole
-from likely.engines.sampling import sampled
+from likely.engines import labelled, rows_of
+from likely.engines.labelled import LabelledRows, Labelling
 
 CUTS = {
     "one": [1000],
@@ -51,8 +49,8 @@ def content(rows):
 def test_the_same_rows_are_drawn_from_any_partitions(cuts, frame):
     schema = Schema.infer(open_rows(frame)).without("label")
     rows = rows_of(Frames(cut(frame, cuts)))
-    found = sampled(schema, rows, "label", None, 120, 0)
-    expected = drawn_rows(*labelled_whole(schema, open_rows(frame), "label", None), 120, 0)
+    found = LabelledRows(rows, Labelling(schema, "label")).sample(120, 0)
+    expected = drawn_rows(*LabelledRows(open_rows(frame), Labelling(schema, "label")).all(), 120, 0)
     pd.testing.assert_frame_equal(content(found.rows), content(expected))
     assert (found.whole, found.labelled, found.unlabelled) == (False, 1000, 0)
     assert found.rows.table.rows == 120
@@ -62,7 +60,7 @@ def test_the_same_rows_are_drawn_from_any_partitions(cuts, frame):
 def test_few_rows_are_not_drawn_from(cuts, frame):
     schema = Schema.infer(open_rows(frame)).without("label")
     frame.loc[::4, "label"] = None
-    found = sampled(schema, rows_of(Frames(cut(frame, cuts))), "label", None, 1000, 0)
+    found = LabelledRows(rows_of(Frames(cut(frame, cuts))), Labelling(schema, "label")).sample(1000, 0)
     assert (found.whole, found.labelled, found.unlabelled) == (True, 750, 250)
     expected = frame[frame.label.notna()]
     np.testing.assert_array_equal(np.sort(found.rows.table.cells[:, 0]), np.sort(expected.a))
@@ -74,7 +72,7 @@ def test_a_second_pass_is_only_made_where_one_partition_is_much_larger(frame):
     passes = {}
     for name, sizes in CUTS.items():
         rows = rows_of(Frames(cut(frame, sizes)))
-        sampled(schema, rows, "label", None, 120, 0)
+        LabelledRows(rows, Labelling(schema, "label")).sample(120, 0)
         passes[name] = rows.progress.done
     assert passes.pop("one of many times the size of others") == 2
     assert set(passes.values()) == {1}
@@ -90,19 +88,19 @@ def test_partitions_send_little_more_than_their_share(frame):
             sent.extend(part.result.sampled.rows.table.rows for part in made)
             return made
 
-    sampled(schema, rows_of(Counting(cut(frame, [100] * 10))), "label", None, 50, 0)
+    LabelledRows(rows_of(Counting(cut(frame, [100] * 10))), Labelling(schema, "label")).sample(50, 0)
     assert len(sent) == 10
     assert max(sent) == 4 * 50 / 10 + 10
 
 
 def test_classes_and_categories_are_known_of_batches_of_which_no_row_is_drawn(monkeypatch, frame):
     monkeypatch.setattr(sources, "BATCH", 300)  # some ten rows
-    monkeypatch.setattr(drawing, "_BATCHES", 5)
+    monkeypatch.setattr(labelled, "_BATCHES", 5)
     frame.loc[990:992, ["label", "town"]] = "rare", "Lima"
     schema = Schema.infer(open_rows(frame)).without("label")
     without = 0
     for seed in range(9):
-        rows, *_ = sampled(schema, rows_of(Frames(cut(frame, [400, 600]))), "label", None, 12, seed)
+        rows, *_ = LabelledRows(rows_of(Frames(cut(frame, [400, 600]))), Labelling(schema, "label")).sample(12, seed)
         assert rows.assignment.classes.tolist() == ["no", "rare", "yes"]
         assert rows.table.categories[1].tolist() == ["Lima", "Oslo", "Rome"]
         without += "rare" not in rows.assignment.classes[rows.assignment.codes]

@@ -13,14 +13,14 @@ from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
 from likely.data.rows import Rows
 from likely.data.sources import Passing
 from likely.engines import Made, Spread, Task, in_order
-from likely.estimators import gaussian_discriminant, kmeans_rows, mixture, typed
+from likely.estimators import fitting
 
 
 @pytest.mark.parametrize("most", [100, 10**6])
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_any_partitions_give_the_model_of_all_rows(model, count, most, monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", most)
+    monkeypatch.setattr(fitting, "SAMPLE", most)
     frame = people()
     whole = model.fit(frame, "income").predict_proba(frame)
     spread = model.fit(Frames(split(frame, count)), "income")
@@ -30,7 +30,7 @@ def test_any_partitions_give_the_model_of_all_rows(model, count, most, monkeypat
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_who_works_first_does_not_change_a_bit(model, monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     frame = people()
     found = [
         model.fit(Frames(split(frame, 7), order), "income").predict_proba(frame)
@@ -40,7 +40,7 @@ def test_who_works_first_does_not_change_a_bit(model, monkeypatch):
 
 
 def test_a_partition_that_is_empty_and_a_class_of_one_partition_only(monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     frame = people().sort_values("income", ignore_index=True)
     parts = [*split(frame, 5), frame.iloc[:0]]
     for model in MODELS.values():
@@ -57,7 +57,7 @@ def test_a_mixture_takes_a_pass_for_each_step(covariance, monkeypatch, tmp_path)
     # Without a prior, which would be found from other rows to begin with.
     model = Mixture(3, covariance=covariance, tolerance=1e-10, pseudo_rows=0, progress=False)
     whole = Mixture(**model.get_params()).fit(frame)
-    monkeypatch.setattr(mixture, "SAMPLE", 400)
+    monkeypatch.setattr(fitting, "SAMPLE", 400)
     parts = [*split(frame, 7), frame.iloc[:0]]
     for rows in (Frames(parts), Frames(split(frame, 2)), tmp_path / "groups.parquet"):
         model.fit(rows)
@@ -79,7 +79,7 @@ def test_k_means_takes_a_pass_for_each_movement(holes, monkeypatch, tmp_path):
     frame.to_parquet(tmp_path / "groups.parquet")
     start = frame.fillna(0.0).iloc[[0, 1, 5]].to_numpy()
     whole = KMeans(3, start=start).fit(frame)
-    monkeypatch.setattr(kmeans_rows, "SAMPLE", 400)
+    monkeypatch.setattr(fitting, "SAMPLE", 400)
     for rows in (Frames([*split(frame, 7), frame.iloc[:0]]), tmp_path / "groups.parquet"):
         model = KMeans(3, start=start).fit(rows)
         assert not hasattr(model, "labels_")
@@ -105,7 +105,7 @@ def test_discriminants_of_rows_in_partitions(settings, holes, monkeypatch, tmp_p
     X = frame[["a", "b", "c"]]
     whole = GaussianDiscriminant(**settings).fit(X, labels).predict_log_proba(X)
     np.testing.assert_array_equal(GaussianDiscriminant(**settings).fit(frame, "side").predict_log_proba(X), whole)
-    monkeypatch.setattr(gaussian_discriminant, "SAMPLE", 200)
+    monkeypatch.setattr(fitting, "SAMPLE", 200)
     exact = not holes or settings.get("covariance") == "diagonal"
     parts = [*split(frame.sort_values("side"), 5), frame.iloc[:0]]
     found = []
@@ -123,7 +123,7 @@ def test_a_class_of_which_no_row_is_drawn_is_learned_where_cells_are_missing(mon
     frame["b"] = frame.b.mask(np.arange(len(frame)) % 5 == 0)
     labels = np.where(frame.a + frame.c > 3, "right", "left").astype(object)
     labels[[1, 2, 4]] = "up"
-    monkeypatch.setattr(gaussian_discriminant, "SAMPLE", 150)
+    monkeypatch.setattr(fitting, "SAMPLE", 150)
     for name in "abcdef":  # which decides on what is drawn
         whole = GaussianDiscriminant(tied=True).fit(frame, name + labels)
         spread = GaussianDiscriminant(tied=True).fit(Frames(split(frame.assign(side=name + labels), 4)), "side")
@@ -200,7 +200,7 @@ def test_labels_and_weights_in_lists_are_refused_in_one_sentence():
             model.fit(rows, labels)
         with pytest.raises(ValueError, match="expected no sample_weight of rows in partitions of an engine, got one"):
             model.fit(rows, "income", sample_weight=np.ones(90))
-    with pytest.raises(ValueError, match="expected no sample_weight of rows that do not lie in memory, got one"):
+    with pytest.raises(ValueError, match="expected no sample_weight of rows that are not in memory, got one"):
         KMeans(2).fit(Frames(split(groups(90), 3)), sample_weight=np.ones(90))
 
 

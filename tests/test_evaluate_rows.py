@@ -16,15 +16,16 @@ from likely.data import folds
 from likely.data.distinct import row_keys
 from likely.data.folds import Folds, Frequent, seed_of
 from likely.data.rows import open_rows
-from likely.engines.labelled import labelled_whole
-from likely.estimators import evaluated_rows, gaussian_discriminant, typed
-from likely.estimators.kmeans_rows import numbers_of
+from likely.engines.labelled import LabelledRows, Labelling
+from likely.estimators import cross_validation, fitting
+from likely.estimators.fitting import infer_schema
 from likely.model.evaluation import Evaluation, SummedEvaluation
+from likely.model.readers import numbers_of
 
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
-    for module in (evaluated_rows, gaussian_discriminant, typed):
+    for module in (cross_validation, fitting):
         monkeypatch.setattr(module, "SAMPLE", 100)
 
 
@@ -78,8 +79,8 @@ EVERY = pytest.mark.parametrize("case", CASES)
 def keys_of(model, frame, seed):
     rows = open_rows(frame)
     by_numbers = isinstance(model, GaussianDiscriminant)
-    schema = numbers_of(rows, but="income") if by_numbers else model._inferred(rows, "income")
-    return row_keys(*labelled_whole(schema, rows, "income", None), seed)
+    schema = numbers_of(rows, but="income") if by_numbers else infer_schema(rows, "income", model.plan().overrides())
+    return row_keys(*LabelledRows(rows, Labelling(schema, "income")).all(), seed)
 
 
 def dealt(model, frame, count, seed):
@@ -230,7 +231,7 @@ def test_few_rows_and_lists_of_labels_or_weights_are_evaluated_in_memory(monkeyp
     frame.to_parquet(tmp_path / "people.parquet")
     found = NaiveBayes().evaluate(tmp_path / "people.parquet", labels, folds=3)
     np.testing.assert_array_equal(found.probabilities, NaiveBayes().evaluate(frame, labels, folds=3).probabilities)
-    monkeypatch.setattr(evaluated_rows, "SAMPLE", 600)
+    monkeypatch.setattr(cross_validation, "SAMPLE", 600)
     found = NaiveBayes().evaluate(Frames(split(people(), 4)), "income", folds=3)
     np.testing.assert_array_equal(found.probabilities, NaiveBayes().evaluate(people(), "income", folds=3).probabilities)
 
@@ -290,7 +291,7 @@ def test_few_distinct_rows_are_evaluated_as_honestly_as_in_memory():
 @pytest.mark.parametrize("count", [1, 3, 20])
 def test_rows_that_come_often_are_found_wherever_they_lie(count, monkeypatch):
     monkeypatch.setattr(folds, "MOST", 10)
-    monkeypatch.setattr(evaluated_rows, "MOST", 10)
+    monkeypatch.setattr(cross_validation, "MOST", 10)
     generator = np.random.default_rng(0)
     keys = np.concatenate([generator.integers(0, 2**63, 500), np.repeat([7, 9], [300, 90]), np.repeat(11, 80)])
     keys = generator.permutation(keys).astype(np.uint64)

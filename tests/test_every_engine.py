@@ -6,7 +6,7 @@ import pytest
 from engines import Frames, arrow_parts, groups, people, ray_session, spark_frame, spark_session
 
 from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes, TextClassifier
-from likely.estimators import evaluated_rows, gaussian_discriminant, kmeans_rows, mixture, typed
+from likely.estimators import cross_validation, fitting
 
 
 @pytest.fixture(scope="module", params=["dask", "spark", "spark connect", "ray"])
@@ -56,7 +56,7 @@ GROUPS = {
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
-    for module in (evaluated_rows, gaussian_discriminant, kmeans_rows, mixture, typed):
+    for module in (cross_validation, fitting):
         monkeypatch.setattr(module, "SAMPLE", 200)
 
 

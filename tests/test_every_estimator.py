@@ -265,7 +265,7 @@ def test_density(case, seed):
     offered(case, "density")
     data = case.data(np.random.default_rng(seed))
     model = case.fit(data)
-    joint = getattr(model, "textbook_", model.joint_).log_joint(model._read_next(data.X))
+    joint = getattr(model, "textbook_", model.joint_).log_joint(model.fitted().reader.read(data.X))
     np.testing.assert_allclose(model.log_density(data.X), logsumexp(joint, axis=1), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(model.log_density(data.empty), 0.0, atol=1e-12)
 

@@ -13,6 +13,7 @@ from likely.data.column_values import counted_columns, gaussian_quantiles
 from likely.data.table import Table
 from likely.ensemble.bins import Bins
 from likely.ensemble.features import Features
+from likely.persistence.codec import decode, encode
 
 NAN = np.nan
 
@@ -65,7 +66,7 @@ def test_categories_are_known_by_name(encoding: Any) -> None:
 def test_description_gives_it_back(encoding: Any) -> None:
     table, arrays = mixed(), {}
     fitted = encoding.fitted(counted_columns(table))
-    again = encoding.from_description(fitted.described("x", arrays), "x", arrays)
+    again = decode(encode(fitted, "x", arrays), encoding, "x", arrays)
     np.testing.assert_array_equal(again.encoded(table).cells, fitted.encoded(table).cells)
 
 

@@ -53,7 +53,7 @@ def assert_same_bits(one, two):
 
 def assert_same_statistics(one, two):
     assert type(one) is type(two)
-    mine, theirs = one._knowledge, two._knowledge
+    mine, theirs = one._state, two._state
     assert mine.columns == theirs.columns
     assert [(type(p.family), p.columns) for p in mine.parts] == [(type(p.family), p.columns) for p in theirs.parts]
     for a, b in zip(
@@ -131,7 +131,7 @@ def test_the_categories_of_text_come_back():
     rows = [["red", 1], ["red", 0], ["yellow", 2], [None, 1]]
     model = CategoricalNB().fit(rows, ["apple", "apple", "banana", "banana"])
     same = loaded(model)
-    assert same._categories == model._categories == {0: ("red", "yellow")}
+    assert same._reader.categories == model._reader.categories == {0: ("red", "yellow")}
     assert same.sample(5, 0)[0].tolist() == model.sample(5, 0)[0].tolist()
     assert_same_statistics(model.partial_fit([["blue", 1]], ["apple"]), same.partial_fit([["blue", 1]], ["apple"]))
 

@@ -13,8 +13,8 @@ from rich.console import Console
 
 import likely
 from likely.cli import run
-from likely.cli.commands import COMMANDS
-from likely.cli.tables import confusion_table
+from likely.cli.commands import application
+from likely.cli.render import confusion_table
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
 from likely.messages import printable, tell
@@ -115,7 +115,7 @@ def say(folder, monkeypatch):
 
 
 def test_no_command_lets_text_steer_the_terminal(say):
-    assert {words[0] for words in COMMAND_LINES} == {*COMMANDS}
+    assert {words[0] for words in COMMAND_LINES} == {*application.commands}
     for words in COMMAND_LINES:
         code, out, err = say(words)
         assert (code, raw(out), raw(err)) == (0, set(), set()), (words, out, err)

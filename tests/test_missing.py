@@ -176,7 +176,7 @@ def test_the_solution_reproduces_itself(settings):
             filled[i, m] = model.means_[c, m] + B @ (row[o] - model.means_[c, o])
             extra[c][np.ix_(m, m)] += covariances[c][np.ix_(m, m)] - B @ covariances[c][np.ix_(o, m)]
     there = ~np.isnan(filled).any(axis=1)
-    statistics = model._knowledge.statistics.blocks[0]
+    statistics = model._state.statistics.blocks[0]
     for c in range(2):
         t = filled[there & (y == c)] - statistics.origin[c]
         np.testing.assert_allclose(statistics.sums["sum"][c], t.sum(axis=0), atol=1e-7)

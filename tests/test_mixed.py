@@ -109,7 +109,7 @@ def test_questions_about_a_table_with_holes_and_a_column_left_out(tmp_path):
     assert set(labels) == {"falls", "rises"}
     signs = np.where(np.array(drawn["a"]) > 0, "plus", "minus")
     assert (signs == np.array(drawn["sign"].to_pylist())).mean() > 0.95
-    values, shares = model.joint_.column_posterior(model._read_next(frame), 2)
+    values, shares = model.joint_.column_posterior(model.fitted().reader.read(frame), 2)
     assert shares.shape == (len(frame), len(values))
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     model.save(tmp_path / "mixed.likely")
@@ -154,7 +154,7 @@ def test_more_rows_are_shared_among_the_components():
     model = Classifier(components=2, covariance="full").fit(X[:400], y[:400])
     model.partial_fit(X[400:], y[400:])
     assert model.class_count_.sum() == 600
-    parts = model._known().statistics.blocks[0]
+    parts = model.fitted().statistics.blocks[0]
     assert parts.weights.sum() == pytest.approx(600)
     assert model.score(X, y) > 0.99
 

@@ -16,11 +16,12 @@ from sklearn.utils.estimator_checks import check_estimator
 import likely
 from likely import Mixture
 from likely.data.table import Block, read_table
+from likely.estimators.fitting import open_hidden
 from likely.families import Bernoulli, Categorical, Exponential, Gamma, Gaussian, Poisson
 from likely.joint import Joint, Part
-from likely.learn.em import Hidden, climb
 from likely.learn.first_groups import collected
-from likely.learn.mixtures import Aim, revived
+from likely.learn.hidden import Hidden, em
+from likely.learn.mixtures import Aim, restarted
 from likely.learn.one_pass import collect
 from likely.statistics import Assignment, Shared
 
@@ -123,7 +124,7 @@ def test_no_step_lowers_the_likelihood_of_mixed_families():
     X = np.column_stack([rng.poisson([2, 7], (400, 2))[np.arange(400), codes], rng.gamma(2 + codes, 1.0, 400)])
     table, parts = read_table(X), (Part(Poisson(), [0]), Part(Gamma(), [1]))
     start = collect(table, Assignment(np.arange(2), rng.integers(2, size=400).astype(np.int32)), parts)
-    found = climb(Hidden(table), start, parts, tolerance=1e-9, most=500)
+    found = em(Hidden(table), start, parts, tolerance=1e-9, most=500)
     assert found.converged
     assert np.diff(found.log_likelihoods).min() > -1e-9 * abs(found.log_likelihood)
     assert found.joint.free_parameters() == 1 + 2 * (1 + 2)
@@ -215,7 +216,7 @@ def test_a_weight_of_two_is_a_row_twice_where_components_are_restarted(kind, cov
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             one = clone(model).fit(X, sample_weight=weights)
-            restarted += any("begun anew" in str(each.message) for each in said)
+            restarted += any("restarted" in str(each.message) for each in said)
             other = clone(model).fit(take(np.repeat(np.arange(21), weights)[::-1]))
         assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
         assert one.predict_proba(X) == pytest.approx(other.predict_proba(X), rel=1e-5, abs=1e-8)
@@ -239,7 +240,7 @@ def test_rows_may_be_fewer_than_columns():
 
 
 def test_more_components_than_different_rows():
-    with pytest.warns(UserWarning, match="components became empty: 3 begun anew at the rows explained worst, 1 of 3"):
+    with pytest.warns(UserWarning, match="components became empty: 3 restarted at the rows explained worst, 1 of 3"):
         model = Mixture(3, covariance="diagonal").fit([[1.0], [1.0], [4.0], [4.0]])
     assert set(model.means_.ravel().round(3).tolist()) == {1.0, 4.0}
 
@@ -337,7 +338,7 @@ def test_no_step_lowers_the_posterior(pseudo_rows, covariance, tied, missing):
     table["name"], table["kept"] = np.array(["x", "y", "z"])[codes], rng.random(70) < 0.3
     options = {"covariance": covariance, "tied": tied, "pseudo_rows": pseudo_rows, "start": "assignment"}
     model = Mixture(3, tolerance=0.1, **options).fit(table)
-    parts, rows = model.joint_.parts, model._read_all(table, None)[1]
+    parts, rows = model.joint_.parts, open_hidden(model.plan(), table, None)[1]
     joint = Joint.solve(
         collected(rows.table, Assignment(np.arange(3), np.roll(codes, 9)), parts), parts, rows.table.columns
     )
@@ -412,14 +413,14 @@ def test_an_empty_component_is_taken_out_and_said_so():
     X, codes = groups(n=60, k=2)
     table, parts = read_table(X), (Part(Gaussian("full", pseudo_rows=1e-4), None),)
     start = collect(table, Assignment(np.arange(3), codes), parts)  # the third has no row
-    found = climb(Hidden(table), start, parts, tolerance=1e-9, most=100)
+    found = em(Hidden(table), start, parts, tolerance=1e-9, most=100)
     assert found.removed == 1
     assert found.joint.classes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.1])
 @pytest.mark.parametrize("covariance", ["full", "spherical"])
-def test_an_empty_component_is_begun_anew_where_rows_are_explained_worst(covariance, holes):
+def test_an_empty_component_is_restarted_where_rows_are_explained_worst(covariance, holes):
     X = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0.0, 0], [9, 0], [0, 40]], 100, axis=0)
     X[np.random.default_rng(1).random(X.shape) < holes] = np.nan
     rows = Hidden(read_table(X))
@@ -428,9 +429,9 @@ def test_an_empty_component_is_begun_anew_where_rows_are_explained_worst(covaria
     start = np.repeat([0, 1, 1], 100).astype(np.int32)
     first = collected(rows.table, Assignment(np.arange(3), start), parts)  # the third has no row
     options = {"tolerance": aim.tolerance, "most": aim.most}
-    without = climb(rows, first, parts, **options)
-    found = climb(rows, first, parts, **options, revive=lambda statistics, joint: revived(rows, aim, statistics, joint))
-    assert (found.removed, found.revived, without.removed) == (0, 1, 1)
+    without = em(rows, first, parts, **options)
+    found = em(rows, first, parts, **options, restart=lambda statistics, joint: restarted(rows, aim, statistics, joint))
+    assert (found.removed, found.restarted, without.removed) == (0, 1, 1)
     assert found.joint.weights == pytest.approx(np.full(3, 1 / 3), abs=0.02)
     assert found.log_likelihood > without.log_likelihood + 100
     assert np.diff(found.log_likelihoods[1:]).min() > -1e-9 * abs(found.log_likelihood)
@@ -441,7 +442,7 @@ def test_known_classes_stay():
     known = np.where(np.arange(200) < 20, codes, -1).astype(np.int32)
     table, parts = read_table(X), (Part(Gaussian("full"), None),)
     start = collect(table, Assignment(np.arange(2), known), parts)
-    found = climb(Hidden(table, known), start, parts, tolerance=1e-10, most=500)
+    found = em(Hidden(table, known), start, parts, tolerance=1e-10, most=500)
     assert np.diff(found.log_likelihoods).min() > -1e-9 * abs(found.log_likelihood)
     every = Hidden(table, codes).expect(Joint.solve(start, parts, table.columns))
     assert every.statistics.weights.sums["weight"].tolist() == np.bincount(codes).tolist()

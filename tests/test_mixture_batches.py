@@ -37,15 +37,15 @@ def test_every_step_is_a_weighted_mean_of_statistics():
     one, two, three = batches(3, 100)
     model = Mixture(2).fit(one)
     for before, X in ((1.0, two), (2.0, three)):
-        known, joint = model._known().statistics, model.joint_
-        shares = joint.posterior(model._read_next(X))
+        known, joint = model.fitted().statistics, model.joint_
+        shares = joint.posterior(model.fitted().reader.read(X))
         model.partial_fit(X)
         gamma = (before + 2) ** -0.7
         counts = known.weights.sums["weight"] / (100 * before)
         expected = (1 - gamma) * counts + gamma * shares.mean(axis=0)
         assert model.priors_ == pytest.approx(expected, rel=1e-12)
         sums = (1 - gamma) * counts[:, None] * joint.densities[0].mean + gamma * shares.T @ X / 100
-        got = model._known().statistics.blocks[0].restored()
+        got = model.fitted().statistics.blocks[0].restored()
         got = got.sums["sum"] + got.sums["weight"][:, None] * got.origin
         assert got / (100 * (before + 1)) == pytest.approx(sums, rel=1e-3, abs=1e-4)  # imagined rows pull the means
 

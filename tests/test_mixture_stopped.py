@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 import likely
 from likely import Classifier, Mixture
-from likely.estimators import watching
+from likely.estimators import checkpoint as watching
 
 
 def rows(kind="holes"):
@@ -33,7 +33,7 @@ def rows(kind="holes"):
 
 def interrupted(model, X, calls, kind=KeyboardInterrupt):
     """Fit, and raise when the watch has been called so often."""
-    left, before = iter(range(calls)), watching.Watching.__call__
+    left, before = iter(range(calls)), watching.Checkpoint.__call__
 
     def watch(self, search):
         before(self, search)
@@ -41,7 +41,7 @@ def interrupted(model, X, calls, kind=KeyboardInterrupt):
             raise kind
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watching.Watching, "__call__", watch)
+        patch.setattr(watching.Checkpoint, "__call__", watch)
         with pytest.raises(kind):
             model.fit(X)
 
@@ -85,7 +85,7 @@ def test_a_component_begun_anew_stays_so(tmp_path):
     X = np.array([[1.0], [1.0], [4.0], [4.0]])
     model = Mixture(3, covariance="diagonal", checkpoint=tmp_path / "a", max_iterations=50)
     interrupted(model, X, 2)
-    with pytest.warns(UserWarning, match="3 begun anew at the rows explained worst"):
+    with pytest.warns(UserWarning, match="3 restarted at the rows explained worst"):
         model.fit(X)
 
 
@@ -93,15 +93,15 @@ KILLED = """
 import sys, time
 import numpy as np
 from likely import Classifier, Mixture
-from likely.estimators import watching
+from likely.estimators import checkpoint as watching
 sys.path.insert(0, {folder!r})
 from test_mixture_stopped import rows
 watching._EVERY = 0
-before = watching.Watching.__call__
+before = watching.Checkpoint.__call__
 def slowly(self, search):
     before(self, search)
     time.sleep(0.05)
-watching.Watching.__call__ = slowly
+watching.Checkpoint.__call__ = slowly
 Mixture(4, n_starts=3, tolerance=1e-4, checkpoint={path!r}).fit(rows())
 """
 
@@ -120,9 +120,9 @@ def test_a_killed_process_loses_only_what_came_after(name, tmp_path):
     assert process.returncode != 0
     assert "\r" not in said  # no line is shown where errors do not go to a terminal
     model, taken = Mixture(4, n_starts=3, tolerance=1e-4, checkpoint=path), []
-    steps = watching.Watching.__call__
+    steps = watching.Checkpoint.__call__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watching.Watching, "__call__", lambda self, search: (taken.append(search), steps(self, search)))
+        patch.setattr(watching.Checkpoint, "__call__", lambda self, search: (taken.append(search), steps(self, search)))
         model.fit(rows())
     whole = Mixture(4, n_starts=3, tolerance=1e-4).fit(rows())
     assert parameters(model) == parameters(whole)

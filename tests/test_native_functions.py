@@ -12,7 +12,7 @@ CLASSES = 3
 
 
 @pytest.mark.parametrize("kind", ["one", "by word", "by class and word", "none"])
-def test_log_shares(kind):
+def test_log_probabilities(kind):
     rng = np.random.default_rng(9)
     counts = rng.poisson(40, (CLASSES, 5000)).astype(float)
     counts[:, ::5] += 0.25
@@ -24,7 +24,7 @@ def test_log_shares(kind):
     }[kind]
     smoothed = counts + (smoothing.reshape(CLASSES, -1) if len(smoothing) > 5000 else smoothing)
     want = np.log(smoothed / smoothed.sum(axis=1, keepdims=True)).T
-    np.testing.assert_allclose(native.log_shares(counts, smoothing), want, rtol=1e-14)
+    np.testing.assert_allclose(native.log_probabilities(counts, smoothing), want, rtol=1e-14)
 
 
 def _rows_with_holes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -150,7 +150,7 @@ def test_a_bad_cell_is_named_by_row_column_and_value():
         lambda none: native.score_full(
             np.ones((3, 1)), [], np.empty((2, 0)), none, none, np.zeros(2), None, np.zeros((3, 2))
         ),
-        lambda _: native.collect_shared_expected(
+        lambda _: native.collect_responsibility_expected(
             np.ones((3, 1)), [], np.ones((3, 2)), None, np.empty((2, 0)), np.empty((2, 0, 0))
         ),
     ],

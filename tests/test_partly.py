@@ -1,5 +1,7 @@
 """Labels partly known: laws, greatest likelihood, and that rows without a label help where they can."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,8 @@ import likely
 from likely import Classifier, GaussianDiscriminant, NaiveBayes, TextClassifier
 from likely.data.labels import read_assignment, read_labels
 from likely.data.table import read_table
-from likely.learn.em import Hidden, climb
+from likely.estimators.fitting import begin
+from likely.learn.hidden import Hidden, em
 from likely.model.semi_supervised import Partly
 
 
@@ -123,10 +126,10 @@ def test_no_step_lowers_the_likelihood(columns):
     X, y = blobs(200)
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 2, "high", "low")})
     model = NaiveBayes(columns if isinstance(columns, dict) else "auto").fit(frame, y)
-    table = model._read_next(frame)
+    table = model.fitted().reader.read(frame)
     rows = Hidden(table, read_assignment(hidden(y, 0.05), None, 200, partly=True).codes)
-    known = model._known()
-    told = climb(rows, known.statistics, known.parts, tolerance=0.0, most=20).log_likelihoods
+    known = model.fitted()
+    told = em(rows, known.statistics, known.parts, tolerance=0.0, most=20).log_likelihoods
     assert len(told) > 3
     assert (np.diff(told) > -1e-9 * abs(told[-1])).all()
 
@@ -253,7 +256,7 @@ def test_a_model_that_cannot_be_solved_without_a_fold_leaves_them_out():
     rows = Partly(
         read_table(X),
         read_assignment(left, None, 40, partly=True),
-        GaussianDiscriminant(shrinkage=0.0)._begun,
+        partial(begin, GaussianDiscriminant(shrinkage=0.0).plan()),
     )
     judged = rows.judged(1.0)
     assert np.isinf(judged.losses).all()

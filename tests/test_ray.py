@@ -13,13 +13,13 @@ from engines import MODELS, arrow_parts, people, slow, split
 
 from likely import NaiveBayes
 from likely.engines import Spread, Task, engine_of
-from likely.estimators import typed
+from likely.estimators import fitting
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("model", "blocks"), [("naive Bayes", "pandas"), ("classifier", "arrow")])
 def test_a_ray_dataset_gives_the_model_of_all_rows(model, blocks, ray_data, monkeypatch):
-    monkeypatch.setattr(typed, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     model, frame = MODELS[model], people()
     monkeypatch.setattr("likely.engines.ray.KEPT", 0.25 if blocks == "pandas" else 0)
     spread = (
@@ -107,7 +107,7 @@ def test_ray_workers_that_die_do_not_change_a_bit(model, ray_data, monkeypatch, 
             (tmp_path / str(self.passes)).mkdir()
             return super().run(Deadly(task, tmp_path / str(self.passes)) if self.passes < 3 else task, add)
 
-    monkeypatch.setattr(typed, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     frame = people()
     spread = ray_data.from_arrow(arrow_parts(frame, 10))
     expected = MODELS[model].fit(spread, "income").predict_proba(frame)

@@ -30,6 +30,7 @@ from likely.data import sources as reading_sources
 from likely.data.csv import Delimited
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
+from likely.persistence.codec import decode, encode
 
 AGE, CITY, SCORE = [31, None, 40, 52], ["Oslo", "Rome", None, "Oslo"], [0.5, 1.25, None, -3.0]
 WANTED = pa.table({"age": pa.array(AGE, pa.int64()), "city": CITY, "score": SCORE})
@@ -227,7 +228,7 @@ def test_arrays_have_no_names():
         schema, cells, tables = read(rows)
         assert rows.names is None
         assert tables[0].names is None
-        assert Schema.from_description(schema.described()) == schema
+        assert decode(encode(schema, "schema", {}), Schema, "schema", {}) == schema
         np.testing.assert_array_equal(cells, [[1, 2], [3, np.nan]])
 
 

@@ -165,7 +165,7 @@ def test_the_whole_model_is_the_formulas(refine, monkeypatch):
     monkeypatch.setattr(discounting, name, watched)
     plain, model = (TextClassifier(refine=r).fit(texts, y) for r in (0, refine))
     ((given, *_, delta),) = met
-    without, family = (m._known().parts[0].family for m in (plain, model))
+    without, family = (m.fitted().parts[0].family for m in (plain, model))
     terms = family.refinement.terms.to_pylist()
     assert len(set(texts)) == len(texts) == len(given.codes)
     rows, words = Analyzer(ngrams=(1, 2)).counts(texts)
@@ -176,7 +176,7 @@ def test_the_whole_model_is_the_formulas(refine, monkeypatch):
     counts = counts[:, [words.to_pylist().index(term) for term in terms]]
     lengths = np.maximum((counts[:, [" " not in term for term in terms]] > 0).sum(axis=1), 1)
     # v = √max(ē_b / e_max, .02), by the groups that the density has
-    density = plain._known().joint.densities[0]
+    density = plain.fitted().joint.densities[0]
     assert density.terms.to_pylist() == terms
     mean = without.exponents.reshape(2, -1).mean(axis=0)
     trust = np.sqrt(np.maximum(mean / mean.max(), 0.02))[density.groups]
@@ -193,8 +193,8 @@ def test_the_whole_model_is_the_formulas(refine, monkeypatch):
         assert 0.1 < counted < 2
         np.testing.assert_allclose(family.refinement.scores, counted * scores, rtol=1e-4, atol=1e-7)
     bare, found = np.zeros((2, len(texts), 3))
-    replace(family, refinement=None).solve(model._words).add_scores(block(texts), bare)
-    model._known().joint.densities[0].add_scores(block(texts), found)
+    replace(family, refinement=None).solve(model.words_).add_scores(block(texts), bare)
+    model.fitted().joint.densities[0].add_scores(block(texts), found)
     more = (np.log1p(counts) * ((lengths / family.usual) ** -family.power)[:, None]) @ family.refinement.scores
     np.testing.assert_allclose(found, bare + more, rtol=1e-6, atol=1e-6)
 
@@ -218,7 +218,7 @@ def test_explanations_add_up(refine):
     told = model.explain(texts[:7], "class 0", "class 2")
     logs = model.predict_log_proba(texts[:7])
     np.testing.assert_allclose(told.log_odds, logs[:, 0] - logs[:, 2], rtol=1e-9, atol=1e-9)
-    density = model._known().joint.densities[0]
+    density = model.fitted().joint.densities[0]
     parts = density.word_odds(block(texts[:7]), np.zeros(7, np.int64), np.full(7, 2))
     sums = np.add.reduceat(parts[3], parts[0][:-1])
     scores = np.zeros((7, 3))
@@ -240,13 +240,13 @@ def test_saved_merged_and_forgotten(refine, tmp_path):
         again.partial_fit(["words not yet heard", *texts[:5]], y[:6]).forget(["words not yet heard", *texts[:5]], y[:6])
         np.testing.assert_allclose(again.predict_proba(texts), expected, rtol=1e-7, atol=1e-9)
         again.partial_fit(["new words for a class"], ["class 1½"])
-        found = again._known().joint.densities[0].refinement
+        found = again.fitted().joint.densities[0].refinement
         assert found.any(axis=0).tolist() == [True, True, False, True]
     one, two = (TextClassifier(refine=refine).fit(texts[part], y[part]) for part in (slice(0, 60), slice(60, 120)))
-    kept = one._known().parts[0].family.refinement
+    kept = one.fitted().parts[0].family.refinement
     one.merge(two)
-    terms, places = one._known().joint.densities[0].terms.to_pylist(), kept.terms.to_pylist()
-    found = one._known().joint.densities[0].refinement
+    terms, places = one.fitted().joint.densities[0].terms.to_pylist(), kept.terms.to_pylist()
+    found = one.fitted().joint.densities[0].refinement
     for i, term in enumerate(terms):
         expected = kept.scores[places.index(term)] if term in places else 0.0
         np.testing.assert_array_equal(found[i], expected)
@@ -305,9 +305,9 @@ def test_words_of_many_documents_come_first(monkeypatch):
     every = TextClassifier(refine="full").fit(texts, y)
     monkeypatch.setattr(discounting, "MOST_SCORES", 90)
     some = TextClassifier(refine="full").fit(texts, y)
-    scores = some._known().parts[0].family.refinement.scores
+    scores = some.fitted().parts[0].family.refinement.scores
     assert 0 < len(scores) <= 30
-    assert len(scores) < len(every._known().parts[0].family.refinement.scores)
+    assert len(scores) < len(every.fitted().parts[0].family.refinement.scores)
     np.testing.assert_allclose(some.predict_proba(texts), every.predict_proba(texts), atol=0.3)
     monkeypatch.setattr(discounting, "MOST_SCORES", 0)
     none = TextClassifier(refine=1).fit(texts, y)

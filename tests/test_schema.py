@@ -16,6 +16,7 @@ from likely.data import sources
 from likely.data.rows import open_rows
 from likely.data.schema import FAMILIES, KINDS, Column, Schema, coded_target, read_target
 from likely.data.table import Room
+from likely.persistence.codec import decode, encode
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "sleeps"]
 
@@ -254,12 +255,20 @@ def test_a_schema_prints_as_a_table():
     assert str(Schema((Column("a", "number"),))).splitlines()[1].split() == ["a", "number"]
 
 
+def described_by(schema):
+    return encode(schema, "schema", {})
+
+
+def schema_of(described):
+    return decode(described, Schema, "schema", {})
+
+
 def test_a_description_is_plain_json_and_gives_the_schema_back():
     for schema in (MIXED, Schema.infer(open_rows(np.zeros((2, 3)))), Schema(())):
-        assert Schema.from_description(json.loads(json.dumps(schema.described()))) == schema
+        assert schema_of(json.loads(json.dumps(described_by(schema)))) == schema
 
 
-PLAIN = MIXED.described()
+PLAIN = described_by(MIXED)
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -281,11 +290,11 @@ def test_a_hostile_description_is_refused_or_harmless(place, key, value):
     described = json.loads(json.dumps(PLAIN))
     described["columns"][place][key] = value
     try:
-        schema = Schema.from_description(described)
+        schema = schema_of(described)
     except ValueError as error:
         said = str(error)
     else:
-        assert Schema.from_description(schema.described()) == schema
+        assert schema_of(described_by(schema)) == schema
         return
     assert "\n" not in said
     assert len(said) < 300
@@ -307,7 +316,7 @@ def test_a_hostile_description_is_refused_or_harmless(place, key, value):
     ],
 )  # fmt: skip
 def test_a_wrong_description_is_refused(described):
-    assert_refused(lambda: Schema.from_description(described), "expected")
+    assert_refused(lambda: schema_of(described), "expected")
 
 
 def test_labels_of_a_dictionary_are_those_of_its_cells():

@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from likely import NaiveBayes
 from likely.data.column_values import counted_columns
 from likely.data.distinct import DistinctRows
-from likely.data.table import Table
+from likely.data.table import Columns, Table
 from likely.ensemble import selection as selecting
 from likely.ensemble.calibration import LEAST
 from likely.ensemble.features import Features
@@ -36,7 +36,10 @@ from likely.families import Categorical, Gaussian
 from likely.families.regularised import Regularised
 from likely.joint import Part
 from likely.learn.one_pass import collect
-from likely.statistics import Assignment
+from likely.model.readers import MatrixReader
+from likely.model.state import State
+from likely.persistence.saved import Saved, restore_selection, store_selection
+from likely.statistics import Assignment, JointStatistics
 
 NAN = np.nan
 
@@ -182,16 +185,25 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     )
 
 
+def stored(selection: Selection) -> tuple[Any, Any]:
+    found = store_selection(selection)
+    return json.loads(json.dumps(found["described"], allow_nan=False)), found["arrays"]
+
+
 def read(described: Any, arrays: Any, selection: Selection) -> Selection:
-    families = [member.family for member in selection.members]
-    labels = selection.calibrated
-    return Selection.from_description(described, "s", arrays, selection.statistics, families, labels, 4)
+    blocks = zip(selection.members, selection.statistics.blocks, strict=True)
+    members = tuple((member.family, block, member.encoding.width) for member, block in blocks)
+    knowledge = State(
+        (), JointStatistics(selection.statistics.weights, ()), MatrixReader("Classifier", Columns(4)), None
+    )
+    chosen = {"described": described, "arrays": arrays, "calibrated": selection.calibrated}
+    return restore_selection(chosen, Saved("Classifier", {}, knowledge, {}, members))
 
 
 def test_description_gives_it_back() -> None:
     table, assignment = mixed()
-    selection, arrays = select(table, assignment), {}
-    described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
+    selection = select(table, assignment)
+    described, arrays = stored(selection)
     again = read(described, arrays, selection)
     np.testing.assert_array_equal(again.log_posterior(table), selection.log_posterior(table))
     holes = Table(np.where(np.random.default_rng(1).random((240, 4)) < 0.5, NAN, table.cells), table.names)
@@ -216,29 +228,29 @@ BROKEN_JSON = [
     lambda saved: saved["members"][1]["columns"][3].update(levels=[str(i) for i in range(1000)]),
 ]
 BROKEN_ARRAYS = [
-    lambda arrays: arrays.pop("s.0.0.knots"),
-    lambda arrays: arrays.update({"s.0.0.knots": arrays["s.0.0.knots"][::-1]}),
-    lambda arrays: arrays.update({"s.0.0.heights": arrays["s.0.0.heights"][1:]}),
-    lambda arrays: arrays.update({"s.0.3.shares": arrays["s.0.3.shares"] + 1}),
-    lambda arrays: arrays.update({"s.1.0.edges": np.array([np.nan])}),
-    lambda arrays: arrays.update({"s.calibration.bias": np.zeros(2)}),
-    lambda arrays: arrays.update({"s.calibration.weights": np.array([-1.0, 1.0])}),
-    lambda arrays: arrays.update({"s.calibration.hidden_weights": np.array([-1.0, 1.0])}),
-    lambda arrays: arrays.pop("s.missing.columns"),
-    lambda arrays: arrays.update({"s.missing.columns": arrays["s.missing.columns"] + 1}),
-    lambda arrays: arrays.update({"s.missing.columns": arrays["s.missing.columns"][::-1]}),
-    lambda arrays: arrays.update({"s.missing.columns": np.zeros((2, 2), dtype=np.int64)}),
-    lambda arrays: arrays.update({"s.missing.counts": arrays["s.missing.counts"][1:]}),
-    lambda arrays: arrays.update({"s.missing.counts": arrays["s.missing.counts"] > 0}),
-    lambda arrays: arrays.update({"s.missing.counts": -arrays["s.missing.counts"]}),
-    lambda arrays: arrays.update({"s.missing.counts": arrays["s.missing.counts"] + np.inf}),
+    lambda arrays: arrays.pop("selection.0.0.knots"),
+    lambda arrays: arrays.update({"selection.0.0.knots": arrays["selection.0.0.knots"][::-1]}),
+    lambda arrays: arrays.update({"selection.0.0.heights": arrays["selection.0.0.heights"][1:]}),
+    lambda arrays: arrays.update({"selection.0.3.shares": arrays["selection.0.3.shares"] + 1}),
+    lambda arrays: arrays.update({"selection.1.0.edges": np.array([np.nan])}),
+    lambda arrays: arrays.update({"selection.calibration.bias": np.zeros(2)}),
+    lambda arrays: arrays.update({"selection.calibration.weights": np.array([-1.0, 1.0])}),
+    lambda arrays: arrays.update({"selection.calibration.hidden_weights": np.array([-1.0, 1.0])}),
+    lambda arrays: arrays.pop("selection.missing.columns"),
+    lambda arrays: arrays.update({"selection.missing.columns": arrays["selection.missing.columns"] + 1}),
+    lambda arrays: arrays.update({"selection.missing.columns": arrays["selection.missing.columns"][::-1]}),
+    lambda arrays: arrays.update({"selection.missing.columns": np.zeros((2, 2), dtype=np.int64)}),
+    lambda arrays: arrays.update({"selection.missing.counts": arrays["selection.missing.counts"][1:]}),
+    lambda arrays: arrays.update({"selection.missing.counts": arrays["selection.missing.counts"] > 0}),
+    lambda arrays: arrays.update({"selection.missing.counts": -arrays["selection.missing.counts"]}),
+    lambda arrays: arrays.update({"selection.missing.counts": arrays["selection.missing.counts"] + np.inf}),
 ]
 
 
 @pytest.mark.parametrize(("part", "breaking"), [*((0, b) for b in BROKEN_JSON), *((1, b) for b in BROKEN_ARRAYS)])
 def test_broken_descriptions_are_refused(part: int, breaking: Any) -> None:
-    selection, arrays = select(*mixed()), {}
-    described = json.loads(json.dumps(selection.described("s", arrays), allow_nan=False))
+    selection = select(*mixed())
+    described, arrays = stored(selection)
     breaking((described, arrays)[part])
     with pytest.raises(ValueError, match="expected"):
         read(described, arrays, selection)

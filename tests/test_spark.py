@@ -18,14 +18,14 @@ from likely.data import parquet as stretches
 from likely.data.rows import Rows
 from likely.engines import Spread, engine_of
 from likely.engines.spark import parquet_files
-from likely.estimators import typed
+from likely.estimators import fitting
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_spark_frame_gives_the_model_of_all_rows(spark, monkeypatch):
     monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
     monkeypatch.setattr("likely.engines.spark.MANY", 2)
-    monkeypatch.setattr(typed, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     model, frame = Classifier(), people()
     spread = spark_frame(spark, frame, 3)
     whole = model.fit(frame, "income").predict_proba(frame)
@@ -151,7 +151,7 @@ def executors(pid):
 @pytest.mark.filterwarnings("ignore")
 def test_spark_executors_that_die_do_not_change_a_bit(monkeypatch):
     """Twenty times an executor is killed at a random moment, and the cluster starts another."""
-    monkeypatch.setattr(typed, "SAMPLE", 2000)
+    monkeypatch.setattr(fitting, "SAMPLE", 2000)
     frame = people(20_000)
     models = [MODELS["naive Bayes"], MODELS["classifier"]]
     killed, generator = [], random.Random(0)

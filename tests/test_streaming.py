@@ -17,13 +17,12 @@ from likely import Classifier, KMeans, Mixture, NaiveBayes
 from likely.data import progress as watching
 from likely.data.rows import open_rows
 from likely.data.sources import read_ahead
-from likely.estimators import kmeans_rows, mixture, typed
+from likely.estimators import fitting
 
 
 @pytest.fixture(autouse=True)
 def few_are_drawn(monkeypatch):
-    for module in (kmeans_rows, mixture, typed):
-        monkeypatch.setattr(module, "SAMPLE", 300)
+    monkeypatch.setattr(fitting, "SAMPLE", 300)
 
 
 def people(n=2000):

@@ -198,7 +198,7 @@ def test_forgetting_words_that_were_to_be_kept():
 def test_a_text_that_comes_again_and_again(copies):
     texts, y = made(100, classes=1)
     model = TextClassifier().fit([*texts, *["buy now cheap pills"] * copies], [*y, *["spam"] * copies])
-    assert model._known().parts[0].family.prior >= 0
+    assert model.fitted().parts[0].family.prior >= 0
     assert model.predict(["buy now cheap pills", texts[0]]).tolist() == ["spam", y[0]]
 
 
@@ -274,7 +274,7 @@ def test_stop_words_are_folded_as_texts_are():
     plain = textbook(stop_words=["the", "été"]).fit(["the été", "a cat"], [0, 1])
     for stop_words, more in ((["The", "ÉTÉ"], {}), (["THE", "ete"], {"accents": "unicode"})):
         found = textbook(stop_words=stop_words, **more).fit(["The Été", "A cat"], [0, 1])
-        assert found._words.terms.to_pylist() == plain._words.terms.to_pylist() == ["a", "cat"]
+        assert found.words_.terms.to_pylist() == plain.words_.terms.to_pylist() == ["a", "cat"]
 
 
 def test_what_is_before_a_text_does_not_depend_on_it():
@@ -288,10 +288,10 @@ def test_what_is_before_a_text_does_not_depend_on_it():
 
 def test_texts_too_long_to_be_drawn():
     model = textbook().fit(["a b", "c d"], [0, 1], sample_weight=[1.0, 1.0])
-    words = model._words
-    known = model._knowledge
+    words = model.words_
+    known = model._state
     huge = replace(words, sums={**words.sums, "count": words.sums["count"] * 1e12})
-    model._replace(known.with_statistics(replace(known.statistics, blocks=(huge,))))
+    model.hold(known.with_statistics(replace(known.statistics, blocks=(huge,))))
     with pytest.raises(ValueError, match="expected to draw texts of at most 10,000,000 words, got a model of"):
         model.sample(2, random_state=0)
 
@@ -341,7 +341,7 @@ def test_missing_texts_say_nothing():
     same = TextClassifier().fit(texts, y)
     np.testing.assert_allclose(model.predict_proba([None]), model.priors_[None, :], rtol=1e-12)
     assert model.class_count_.sum() == same.class_count_.sum() + 1
-    words, others = (m._words.sums["weight"] for m in (model, same))
+    words, others = (m.words_.sums["weight"] for m in (model, same))
     np.testing.assert_array_equal(words, others)
 
 

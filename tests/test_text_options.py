@@ -118,7 +118,7 @@ def test_smoothing_weighs_as_much_in_texts_of_one_length():
     long = [" ".join([text] * 7) for text in texts]
     model, other = (textbook(normalize=True).fit(texts, y) for texts in (texts, long))
     density = model.joint_.densities[0]
-    assert density.length @ model.class_count_ == pytest.approx(model._words.sums["count"].sum())
+    assert density.length @ model.class_count_ == pytest.approx(model.words_.sums["count"].sum())
     # texts seven times as long have seven times the counts, and each says seven times as much
     assert other.joint_.densities[0].rule[3] == pytest.approx(7 * density.rule[3])
 
@@ -190,7 +190,7 @@ def test_kept_words_of_discounted_words(tmp_path):
     same = TextClassifier(min_df=2, max_df=1.0).fit(texts, y)
     np.testing.assert_array_equal(same.predict_proba(texts), default.predict_proba(texts))
     few = TextClassifier(min_df=5, max_df=0.5, max_features=100).fit(texts, y)
-    terms, documents = few._words.terms.to_pylist(), few._words.in_words("documents")
+    terms, documents = few.words_.terms.to_pylist(), few.words_.in_words("documents")
     found = few.joint_.densities[0].terms.to_pylist()
     assert len(found) == 100
     assert set(found) <= {term for term, n in zip(terms, documents, strict=True) if 5 <= n <= 0.5 * len(texts)}
@@ -199,7 +199,7 @@ def test_kept_words_of_discounted_words(tmp_path):
     again = likely.load(tmp_path / "model.likely")
     np.testing.assert_array_equal(again.predict_proba(texts), few.predict_proba(texts))
     every = TextClassifier(min_df=1).fit(texts, y)
-    assert len(every.joint_.densities[0].terms) == len(every._words.terms)
+    assert len(every.joint_.densities[0].terms) == len(every.words_.terms)
     assert few.evaluate(texts, y, folds=3).log_loss < np.log(3)
 
 
@@ -292,13 +292,13 @@ def test_tokens_may_be_anything_but_empty():
     model = TextClassifier(calibrate=False, ngrams=2, tokenizer=halves, lowercase=False)
     model.fit(texts, [0, 1, 0, 0, 1, 1])
     found = ["New York", "a", "New York a", "Été", "Été New York", "\ufffd", "x y", "\ufffd x y"]
-    assert sorted(model._words.terms.to_pylist()) == sorted(found)
-    assert model._words.sums["weight"].tolist() == [2.0, 3.0]
+    assert sorted(model.words_.terms.to_pylist()) == sorted(found)
+    assert model.words_.sums["weight"].tolist() == [2.0, 3.0]
     assert [word for word, *_ in model.explain(["New York"], 0, 1).words()] == ["New York"]
     np.testing.assert_allclose(model.predict_proba(["York"]), model.predict_proba([""]))
     # stop words are left out before n-grams are made
     fewer = TextClassifier(calibrate=False, tokenizer=halves, stop_words=["b"]).fit(["A|B|C", "c"], [0, 1])
-    assert sorted(fewer._words.terms.to_pylist()) == ["a", "a c", "c"]
+    assert sorted(fewer.words_.terms.to_pylist()) == ["a", "a c", "c"]
     generated = TextClassifier(calibrate=False, tokenizer=lambda text: iter(text.split())).fit(["a b", "c"], [0, 1])
     assert generated.predict(["a"]).tolist() == [0]
 

@@ -1,87 +1,487 @@
-"""The commands by name, each with examples of its use."""
+"""The commands: what each is given, and what it does."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+import csv
+import os
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
-from likely.cli import answering, filling, grouping, learning, looking
+import click
+
+from likely.cli import arguments
+from likely.cli.arguments import Group, argument, flag, option, several
+from likely.cli.io import (
+    check_model_output,
+    check_output,
+    lines_of,
+    opened,
+    opened_to_answer,
+    output_format,
+    read_meanwhile,
+    rows_at,
+    written,
+)
+from likely.data.formats import EXPECTED, Format
+from likely.data.progress import watched
+
+if TYPE_CHECKING:
+    from likely.cli.models import Loaded
+    from likely.data.rows import Rows
+
+LINES = "txt"
+"""The format in which every line is a text."""
 
 
-class Command(NamedTuple):
-    """What a command does, and how it is used."""
+@click.group(
+    cls=Group,
+    examples=[
+        "likely demo",
+        "likely fit people.csv --target income -o income.likely",
+        "likely predict income.likely new.csv",
+        "likely evaluate people.csv --target income",
+    ],
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+)
+@flag("--version", help="Show the version and leave.")
+@flag("--install-completion", help="Let your shell complete commands and options: bash, zsh or fish.")
+@flag("--show-completion", help="Show what your shell would run to complete them.")
+@click.pass_context
+def application(context: click.Context, version: bool, install_completion: bool, show_completion: bool) -> None:
+    """Model how the data came to be, and answer every question from that one model."""
+    if version:
+        from likely import __version__
 
-    function: Callable[..., None]
-    examples: tuple[str, ...]
+        print(f"likely {__version__}")
+    elif install_completion or show_completion:
+        shell = os.path.basename(os.environ.get("SHELL", ""))
+        if shell not in arguments.SHELLS:
+            raise ValueError(f"expected one of {', '.join(arguments.SHELLS)} in $SHELL, got {shell!r}")
+        if show_completion:
+            print(arguments.completion(application, shell))
+        else:
+            print(
+                f"{shell} will complete likely when it starts anew: {arguments.install_completion(application, shell)}"
+            )
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+    else:
+        return
+    context.exit()
 
 
-COMMANDS = {
-    "fit": Command(
-        learning.fit,
-        (
-            "likely fit people.csv --target income -o income.likely",
-            "likely fit 'parts/*.parquet' --target income -o income.likely --ignore id --column zip=category",
-            "zcat people.csv.gz | likely fit - --target income -o income.likely --missing '?'",
-            "likely fit reviews.csv --text review --target stars -o stars.likely",
-            "likely fit mail --text-dirs -o mail.likely",
-        ),
-    ),
-    "predict": Command(
-        answering.predict,
-        (
-            "likely predict income.likely new.csv",
-            "likely predict income.likely new.csv -o answers.parquet --only",
-            "cat new.jsonl | likely predict income.likely - --format jsonl | head",
-            "echo 'win a prize now' | likely predict mail.likely -",
-        ),
-    ),
-    "evaluate": Command(
-        learning.evaluate,
-        (
-            "likely evaluate people.csv --target income",
-            "likely evaluate people.csv --target income --model naive-bayes --folds 5 --json",
-        ),
-    ),
-    "cluster": Command(
-        grouping.cluster,
-        (
-            "likely cluster people.csv -k 3 -o groups.likely",
-            "likely cluster people.csv -k auto -o groups.likely --ignore id",
-            "likely predict groups.likely people.csv   # the rows with the group of each",
-        ),
-    ),
-    "explain": Command(
-        answering.explain,
-        (
-            "likely explain income.likely new.csv",
-            "likely explain income.likely new.csv --row 3 --label '>50K'",
-        ),
-    ),
-    "impute": Command(
-        filling.impute,
-        (
-            "likely impute income.likely holes.csv -o whole.csv",
-            "likely impute income.likely holes.csv --how draw --seed 1",
-        ),
-    ),
-    "sample": Command(
-        filling.sample,
-        (
-            "likely sample income.likely -n 5",
-            "likely sample income.likely -n 1000 --given sex=Female --given 'income=>50K' -o women.csv",
-        ),
-    ),
-    "inspect": Command(
-        looking.inspect,
-        (
-            "likely inspect income.likely",
-            "likely inspect people.csv   # what its columns would be taken for",
-        ),
-    ),
-    "merge": Command(
-        learning.merge,
-        (
-            "likely fit north.csv --target income -o north.likely --model naive-bayes",
-            "likely merge north.likely south.likely -o both.likely",
-        ),
-    ),
-    "demo": Command(looking.demo, ("likely demo", "likely demo --seed 7   # draw other new birds")),
-}
+@application.command(
+    "likely fit people.csv --target income -o income.likely",
+    "likely fit 'parts/*.parquet' --target income -o income.likely --ignore id --column zip=category",
+    "zcat people.csv.gz | likely fit - --target income -o income.likely --missing '?'",
+    "likely fit reviews.csv --text review --target stars -o stars.likely",
+    "likely fit mail --text-dirs -o mail.likely",
+)
+@arguments.DATA
+@arguments.MODEL_OUTPUT
+@option("--target", "-t", metavar="NAME", help="The column that holds the label.")
+@arguments.CLASSIFIER
+@flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
+@arguments.JSON
+def fit(
+    data: Sequence[str],
+    output: str,
+    target: str | None,
+    form: str | None,
+    missing: Sequence[str],
+    text_dirs: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Learn from a table, missing cells and all, and save the model."""
+    check_model_output(output, data, form, text_dirs=text_dirs)
+    start = perf_counter()
+    columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
+    if text_dirs:
+        from likely.cli.io import LABEL, TEXT, folders_of
+
+        rows, target, columns = folders_of(data), target or LABEL, {TEXT: "text", **columns}
+    elif target is None:
+        raise ValueError("expected --target NAME, the column that holds the label, got none")
+    else:
+        rows = opened(data, form, missing)
+    with read_meanwhile(rows, data):
+        model = _classifier(columns, missing, **settings)
+    with watched(rows, "learning"):
+        model.fit(rows, target)
+    _save(model, output, as_json, start)
+
+
+@application.command(
+    "likely predict income.likely new.csv",
+    "likely predict income.likely new.csv -o answers.parquet --only",
+    "cat new.jsonl | likely predict income.likely - --format jsonl | head",
+    "echo 'win a prize now' | likely predict mail.likely -",
+)
+@arguments.MODEL
+@arguments.ROWS
+@arguments.OUTPUT
+@arguments.INPUT_FORMAT
+@arguments.OUTPUT_FORMAT
+@arguments.MORE_MISSING
+@option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
+@flag("--only", help="Write the answers without the rows.")
+@arguments.ESCAPE_FORMULAS
+def predict(
+    model: str,
+    data: str,
+    output: str | None,
+    form: str | None,
+    to: str | None,
+    missing: Sequence[str],
+    probabilities: bool,
+    only: bool,
+    escape_formulas: bool,
+) -> None:
+    """Write rows with the likeliest class of each, and the probability of every class."""
+    from likely.cli.models import Loaded
+
+    check_output(output, [model, data], form)
+    out = output_format(output, to, None if form == LINES else form)
+    loaded = Loaded.read(model, missing)
+    rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
+    with watched(rows, "predicting"):
+        answers = loaded.predicted(rows, probabilities=probabilities, only=only)
+        written(answers, output, out, escape_formulas=escape_formulas)
+
+
+@application.command(
+    "likely evaluate people.csv --target income",
+    "likely evaluate people.csv --target income --model naive-bayes --folds 5 --json",
+)
+@arguments.DATA
+@option("--target", "-t", metavar="NAME", required=True, help="The column that holds the label.")
+@option("--folds", least=2, default=10, help="Into how many cross-validation folds the rows are split.")
+@arguments.CLASSIFIER
+@arguments.JSON
+def evaluate(
+    data: Sequence[str],
+    target: str,
+    folds: int,
+    form: str | None,
+    missing: Sequence[str],
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Say how well a model predicts rows that it has not seen: each by a model of the others."""
+    from likely.cli import render
+
+    columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
+    model = _classifier(columns, missing, **settings)
+    rows = opened(data, form, missing)
+    with watched(rows, "evaluating"):
+        found = model.evaluate(rows, target, folds=folds, random_state=settings["seed"])
+    if as_json:
+        measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
+        classes, confusion = found.classes.tolist(), found.confusion.tolist()
+        counts = {"target": target, "rows": found.rows, "folds": found.folds}
+        render.print_json({**counts, **measures, "classes": classes, "confusion": confusion})
+    else:
+        render.print_evaluation(found)
+
+
+@application.command(
+    "likely cluster people.csv -k 3 -o groups.likely",
+    "likely cluster people.csv -k auto -o groups.likely --ignore id",
+    "likely predict groups.likely people.csv   # the rows with the group of each",
+)
+@arguments.DATA
+@arguments.MODEL_OUTPUT
+@option(
+    "--groups", "-k", metavar="K", default="auto", help="How many groups to find, or auto: as many as the BIC favours."
+)
+@option(
+    "--covariance",
+    type=click.Choice(["auto", "full", "diagonal", "spherical"]),
+    default="auto",
+    help="How columns of numbers are correlated in a group.",
+)
+@flag("--tied", help="One covariance of all groups.")
+@option("--starts", least=1, default=1, help="How often EM is started; the best fit is kept.")
+@option("--most", least=1, default=9, help="How many groups -k auto tries at most.")
+@arguments.COLUMNS
+@arguments.MISSING
+@arguments.INPUT_FORMAT
+@option("--seed", least=0, default=0, help="By which it is drawn where EM starts.")
+@arguments.JSON
+def cluster(
+    data: Sequence[str],
+    output: str,
+    groups: str,
+    covariance: str,
+    tied: bool,
+    starts: int,
+    most: int,
+    column: Sequence[str],
+    ignore: Sequence[str],
+    text: Sequence[str],
+    missing: Sequence[str],
+    form: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find groups of rows that nobody has labelled, missing cells and all, and save the model."""
+    check_model_output(output, data, form)
+    start = perf_counter()
+    if groups != "auto" and (not groups.isdecimal() or int(groups) < 1):
+        raise ValueError(f"expected -k as a whole number of groups of 1 or more, or auto, got {groups!r}")
+    columns = _column_kinds(column, ignore, text)
+    rows = opened(data, form, missing)
+    with watched(rows, "reading"):
+        from likely.engines.labelled import read_all
+
+        table = read_all(rows)
+    from likely.estimators.mixture import Mixture
+
+    # Spheres are not tried unasked: they would depend on the units of the columns.
+    structures = [("full", True)] if tied else [("diagonal", False), ("full", False), ("full", True)]
+    found = Mixture.select(
+        table,
+        range(1, min(most, max(table.num_rows, 1)) + 1) if groups == "auto" else [int(groups)],
+        structures if covariance == "auto" else [(covariance, tied)],
+        columns=columns or "auto",
+        missing=tuple(missing),
+        n_starts=starts,
+        random_state=seed,
+    )
+    model, tried = found.best, [each._asdict() for each in found.table]
+    _save(model, output, as_json, start, {"log_likelihood": model.log_likelihood_, "tried": tried})
+    if len(tried) > 1 and not as_json:
+        print(f"chosen from {len(tried)} mixtures by BIC")
+
+
+@application.command(
+    "likely explain income.likely new.csv",
+    "likely explain income.likely new.csv --row 3 --label '>50K'",
+)
+@arguments.MODEL
+@arguments.ROWS
+@several("--row", least=1, default=[1], help="Which row, counted from 1. May be repeated.")
+@option("--label", help="For which class; by default the likeliest.")
+@option("--against", help="Against which class; by default the next.")
+@arguments.INPUT_FORMAT
+@arguments.MORE_MISSING
+@arguments.JSON
+def explain(
+    model: str,
+    data: str,
+    row: Sequence[int],
+    label: str | None,
+    against: str | None,
+    form: str | None,
+    missing: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Say what each cell of a row contributes to its class, in log-odds that add up."""
+    from likely.cli import render
+    from likely.cli.models import Loaded
+
+    loaded = Loaded.read(model, missing)
+    rows = _lines(loaded, data, form) or opened([data], form, loaded.missing, typed=False)
+    table = loaded.table(rows_at(rows, row), [number - 1 for number in row])
+    found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
+    if as_json:
+        render.print_json({"rows": [render.explanation_dict(found, i, number) for i, number in enumerate(row)]})
+    else:
+        render.print_explanations(found, row, loaded.model.classes_, loaded.model.predict_proba(table))
+
+
+@application.command(
+    "likely impute income.likely holes.csv -o whole.csv",
+    "likely impute income.likely holes.csv --how draw --seed 1",
+)
+@arguments.MODEL
+@arguments.ROWS
+@arguments.OUTPUT
+@arguments.INPUT_FORMAT
+@arguments.OUTPUT_FORMAT
+@arguments.MORE_MISSING
+@option(
+    "--how",
+    type=click.Choice(["mean", "draw"]),
+    default="mean",
+    help="The mean of a number and the likeliest category; or a draw of all that could be.",
+)
+@arguments.DRAW_SEED
+@arguments.ESCAPE_FORMULAS
+def impute(
+    model: str,
+    data: str,
+    output: str | None,
+    form: str | None,
+    to: str | None,
+    missing: Sequence[str],
+    how: str,
+    seed: int | None,
+    escape_formulas: bool,
+) -> None:
+    """Write the same rows with their missing cells filled, given all other cells, and the label if there is one."""
+    from likely.cli.models import Loaded
+
+    check_output(output, [model, data], form)
+    out = output_format(output, to, form)
+    loaded = Loaded.read(model, missing)
+    rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
+    with watched(rows, "filling"):
+        written(loaded.filled(rows, how, seed), output, out, escape_formulas=escape_formulas)
+
+
+@application.command(
+    "likely sample income.likely -n 5",
+    "likely sample income.likely -n 1000 --given sex=Female --given 'income=>50K' -o women.csv",
+)
+@arguments.MODEL
+@option("-n", "--number", least=0, default=10, help="How many rows.")
+@several("--given", "-g", metavar="NAME=VALUE", help="A cell that all rows have. May be repeated.")
+@arguments.DRAW_SEED
+@arguments.OUTPUT
+@arguments.DRAWN_FORMAT
+@arguments.ESCAPE_FORMULAS
+def sample(
+    model: str,
+    number: int,
+    given: Sequence[str],
+    seed: int | None,
+    output: str | None,
+    form: str | None,
+    escape_formulas: bool,
+) -> None:
+    """Write new rows, drawn from what the model knows, each with its label."""
+    from likely.cli.models import Loaded
+
+    check_output(output, [model])
+    out = output_format(output, form)
+    loaded = Loaded.read(model)
+    written(loaded.drawn(number, given, seed), output, out, escape_formulas=escape_formulas)
+
+
+@application.command(
+    "likely inspect income.likely",
+    "likely inspect people.csv   # what its columns would be taken for",
+)
+@argument("file", "FILE", "A model file, or a table: a file, a folder, or -.")
+@arguments.MISSING
+@arguments.INPUT_FORMAT
+@arguments.JSON
+def inspect(file: str, missing: Sequence[str], form: str | None, as_json: bool) -> None:
+    """Show what a model has learned, or what the columns of a table would be taken for."""
+    from likely.cli import render
+    from likely.persistence.file import is_model
+
+    if form is not None or not is_model(file):
+        if form is None and os.path.isfile(file) and Format.of(file) is None:
+            raise ValueError(
+                f"expected a model file, or a table whose name ends with its format, got {file!r}, which is neither: "
+                f"if it is a table, say --format, one of {EXPECTED}"
+            )
+        from likely.data.schema import Schema
+
+        rows = opened([file], form, missing)
+        with watched(rows, "looking"):
+            schema = Schema.infer(rows)
+        render.print_schema(schema, file, as_json=as_json)
+        return
+    from likely.cli.models import described
+    from likely.persistence.saved import load
+
+    found = {"model": file, **described(load(file))}
+    if as_json:
+        render.print_json(found)
+    else:
+        render.print_model(found)
+
+
+@application.command(
+    "likely fit north.csv --target income -o north.likely --model naive-bayes",
+    "likely merge north.likely south.likely -o both.likely",
+)
+@arguments.MODELS
+@arguments.MODEL_OUTPUT
+@arguments.JSON
+def merge(models: Sequence[str], output: str, as_json: bool) -> None:
+    """Make one model of several, as if one had seen all their rows."""
+    from likely.messages import tell
+    from likely.persistence.saved import load
+
+    check_model_output(output, models)
+    if len(set(map(os.path.realpath, models))) < len(models):
+        tell("the same model file is given more than once: its rows are counted as often")
+    first, *others = [load(path) for path in models]
+    first.merge(*others)
+    _save(first, output, as_json)
+
+
+@application.command("likely demo", "likely demo --seed 7   # draw other new birds")
+@option("--seed", least=0, default=0, help="Which new birds to draw.")
+def demo(seed: int) -> None:
+    """Fit 344 penguins, missing cells and all; then score, explain, fill a missing cell, and draw new ones."""
+    from likely.cli.demo import show
+
+    show(seed)
+
+
+def _column_kinds(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+    """Return what columns are by name, from NAME=KIND."""
+    kinds = dict.fromkeys(ignored, "ignore") | dict.fromkeys(texts, "text")
+    for each in given:
+        name, equals, kind = each.rpartition("=")
+        if not equals or not name or not kind:
+            raise ValueError(f"expected --column NAME=KIND, such as zip=category, got {each!r}")
+        kinds[name] = kind
+    return kinds
+
+
+def _classifier(
+    columns: dict[str, str],
+    missing: Sequence[str],
+    kind: str,
+    together: Sequence[str],
+    calibrate: bool,
+    unlabelled: str,
+    seed: int,
+) -> Any:
+    """Return a model that is not yet fitted."""
+    from likely.estimators import Classifier, NaiveBayes
+
+    try:
+        weight = unlabelled if unlabelled == "auto" else float(unlabelled)
+    except ValueError:
+        raise ValueError(f"expected --unlabelled as a number of 0 or more, or auto, got {unlabelled!r}") from None
+    common: dict[str, Any] = {
+        "missing": tuple(missing),
+        "together": [next(csv.reader([names])) for names in together],
+        "unlabelled": weight,
+    }
+    if kind == "naive-bayes":
+        return NaiveBayes(columns or "auto", **common)
+    return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)
+
+
+def _save(
+    model: Any, output: str, as_json: bool, start: float | None = None, more: dict[str, Any] | None = None
+) -> None:
+    """Save a model, and print what it is; ``start``: when its fit began, ``more``: what only JSON says of it."""
+    from likely.cli import render
+    from likely.cli.models import described
+
+    model.save(output)
+    took = {} if start is None else {"seconds": round(perf_counter() - start, 3)}
+    found = {"model": output, **took, **described(model)}
+    if as_json:
+        render.print_json({**found, **(more or {})})
+    else:
+        print(render.model_text(found))
+
+
+def _lines(loaded: "Loaded", data: str, form: str | None) -> "Rows | None":
+    """Open lines of text, as standard input and .txt files are to a model of one column of text; None of other rows."""
+    if form != LINES and not (form is None and loaded.text and (data == "-" or data.endswith(f".{LINES}"))):
+        return None
+    if loaded.text is None:
+        raise ValueError("expected a model of one column of text for lines, got one of others: give a table")
+    return lines_of(data, loaded.text)

@@ -1,29 +1,30 @@
-"""The demonstration: real birds with holes in their data, fitted, scored, explained, filled in, and new ones drawn."""
+"""The demonstration: real birds with missing cells, fitted, scored, explained, filled in, and new ones drawn."""
 
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
 from likely import __version__
-from likely.cli.tables import explanation_table, rows_table
+from likely.cli.render import explanation_table, new_console, rows_table
 from likely.datasets import TARGET, penguins
 from likely.estimators import Classifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console
 
 # A bird whose cells disagree: it has the bill of one species and lives on the island of another.
 BIRD = 111
 
 
-def show(console: Console, seed: int = 0) -> None:
+def show(seed: int = 0) -> None:
     """Print the demonstration."""
+    console = new_console()
     birds = penguins()
-    holes = sum(column.null_count for column in birds.columns)
+    missing = sum(column.null_count for column in birds.columns)
     console.print(
-        f"[bold]likely {__version__}[/bold] on {birds.num_rows} Palmer penguins of three species, {holes} cells "
+        f"[bold]likely {__version__}[/bold] on {birds.num_rows} Palmer penguins of three species, {missing} cells "
         "missing.\n"
     )
     start = perf_counter()
@@ -42,7 +43,7 @@ def show(console: Console, seed: int = 0) -> None:
     console.print(rows_table(drawn.append_column(TARGET, [species.tolist()]).to_pylist()))
 
 
-def _explain(model: Classifier, bird: "pa.Table", console: Console) -> None:
+def _explain(model: Classifier, bird: "pa.Table", console: "Console") -> None:
     explanation = model.explain(bird)
     label, against = explanation.label[0], explanation.against[0]
     console.print(f"Bird {BIRD}: why [green]{label}[/green] and not [red]{against}[/red]?")
@@ -53,12 +54,12 @@ def _explain(model: Classifier, bird: "pa.Table", console: Console) -> None:
     console.print(f"Were its {strongest.replace('_', ' ')} not known: {_probabilities(model, unknown)}.\n")
 
 
-def _fill(model: Classifier, birds: "pa.Table", console: Console) -> None:
-    """Show a bird with holes, and the same one with what is expected in their place."""
+def _fill(model: Classifier, birds: "pa.Table", console: "Console") -> None:
+    """Show a bird with a missing cell, and the same one with what is expected there."""
     row = next(i for i in range(birds.num_rows) if birds["sex"][i].as_py() is None and birds["body_mass_g"][i].is_valid)
     bird = birds.slice(row, 1)
     whole = model.impute(bird, bird[TARGET].to_pylist())
-    console.print(f"Bird {row + 1} has a hole, and what is most likely there:")
+    console.print(f"Bird {row + 1} has a missing cell, and what is most likely there:")
     console.print(rows_table([*bird.to_pylist(), *whole.to_pylist()]))
     console.print()
 
@@ -68,5 +69,5 @@ def _taken(start: float) -> str:
 
 
 def _probabilities(model: Classifier, row: Any) -> str:
-    shares = model.predict_proba(row)[0]
-    return ", ".join(f"{model.classes_[c]} {100 * shares[c]:.0f} %" for c in np.argsort(-shares))
+    found = model.predict_proba(row)[0]
+    return ", ".join(f"{model.classes_[c]} {100 * found[c]:.0f} %" for c in np.argsort(-found))

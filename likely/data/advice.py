@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from likely.data.column import ALMOST_NUMBERS, COMMAS, IDENTIFIER, OTHER_DATES
 from likely.data.schema import Column, Schema
-from likely.messages import tell
+from likely.messages import Advice, Setting, tell
 
 # More labels than this, of which few rows have the same, are seldom meant as classes.
 _MANY_LABELS, _MANY_OF_ROWS = 100, 0.1
@@ -19,9 +19,13 @@ def tell_of_columns(schema: Schema, given: Collection[str]) -> None:
     if almost := noted.get(ALMOST_NUMBERS):
         words = {c.name: c.seen.note.removeprefix(ALMOST_NUMBERS).strip() for c in almost if c.seen}
         shown = ", ".join(f"{name!r} but for {word}" for name, word in words.items())
+        listed = ", ".join(dict.fromkeys(words.values()))
         tell(
-            f"columns that are numbers but for one word are taken as categories ({shown}); if it stands for a "
-            f"missing cell, say missing=[{', '.join(dict.fromkeys(words.values()))}]"
+            Advice(
+                f"columns that are numbers but for one word are taken as categories ({shown}); if it stands for a "
+                "missing cell, say ",
+                Setting("missing", listed, f"missing=[{listed}]"),
+            )
         )
     if found := noted.get(OTHER_DATES):
         tell(f"columns of dates are taken as categories ({_listed(found)}): write them as 2024-12-31")
@@ -29,8 +33,11 @@ def tell_of_columns(schema: Schema, given: Collection[str]) -> None:
         tell(f"columns of numbers with a comma are taken as categories ({_listed(found)}): write them as 1234.5")
     if found := noted.get(IDENTIFIER):
         tell(
-            f"columns whose cells are nearly all distinct are taken as categories ({_listed(found)}); an identifier is "
-            f"better left out: columns={{{found[0].name!r}: 'ignore'}}"
+            Advice(
+                f"columns whose cells are nearly all distinct are taken as categories ({_listed(found)}); an "
+                "identifier is better left out: ",
+                Setting.of_column(found[0].name, "ignore"),
+            )
         )
     if found := [c for c in schema.columns if c.kind == "ignore" and c.name not in given and c.source == "other"]:
         tell(f"columns that cannot be read are left out: {_listed(found)}")

@@ -15,6 +15,7 @@ from likely.data.dates import date_part
 from likely.data.labels import text_array
 from likely.data.strided import evenly_laid
 from likely.data.table import Room
+from likely.messages import Advice, Setting
 from likely.statistics import Labels
 
 if TYPE_CHECKING:
@@ -47,11 +48,13 @@ class UnfitCellError(ValueError):
         super().__init__(expected, value, row)
         self.expected, self.value, self.row = expected, value, row
 
-    def sentence(self, name: str, where: str = "", kind: str = "category") -> str:
+    def sentence(self, name: str, where: str = "", kind: str = "category") -> Advice:
         """Return what to say, and to do: the column may be of another kind."""
-        return (
-            f"expected {self.expected} in column {name!r}, got {self.value!r}{where}: correct the cell, say that such "
-            f'text is missing, or fit with columns={{{name!r}: "{kind}"}}'
+        return Advice(
+            f"expected {self.expected} in column {name!r}, got {self.value!r}{where}: correct the cell, ",
+            Setting("missing", None, "say that such text is missing"),
+            ", or fit with ",
+            Setting.of_column(name, kind, f'"{kind}"'),
         )
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
 """What a column can be."""
@@ -71,13 +71,13 @@ class Column:
     kind: str
     source: str = "number"
     family: str | None = None
-    parts: tuple[str, ...] = ()
-    fixed: tuple[tuple[str, str], ...] = ()
-    type: str = field(default="", compare=False)
     range: tuple[float, float] | None = field(default=None, compare=False)
     """the least and the greatest number that was seen"""
-    seen: Seen | None = field(default=None, compare=False)
+    parts: tuple[str, ...] = ()
+    fixed: dict[str, str] = field(default_factory=dict, hash=False)
+    type: str = field(default="", compare=False)
     words: tuple[str, ...] = field(default=(), compare=False)
+    seen: Seen | None = field(default=None, compare=False, metadata={"saved": False})
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -86,75 +86,26 @@ class Column:
             return ()
         return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
 
-    def described(self) -> dict[str, Any]:
-        """Return what ``from_description`` takes."""
-        described: dict[str, Any] = {"name": self.name, "kind": self.kind, "source": self.source}
-        if self.family is not None:
-            described["family"] = self.family
-        if self.range is not None:
-            described["range"] = list(self.range)
-        if self.kind == "date":
-            described |= {"parts": list(self.parts), "fixed": dict(self.fixed)}
-        if self.kind == "date" or self.type:
-            described["type"] = self.type
-        if self.words:
-            described["words"] = list(self.words)
-        return described
-
-    @classmethod
-    def from_description(cls, described: Any) -> Self:
-        """Return a column, or raise ValueError unless it was described by ``described``."""
-        if not isinstance(described, dict) or not all(isinstance(key, str) for key in described):
-            raise ValueError(f"expected a column by name, kind and source, got {type(described).__name__}")
-        name, kind, source = (described.get(key) for key in ("name", "kind", "source"))
-        family, parts = described.get("family"), described.get("parts", [])
-        fixed, date_type, words = (
-            described.get(key, none) for key, none in (("fixed", {}), ("type", ""), ("words", []))
-        )
-        extent, large = described.get("range"), kind == "integer" and date_type == LARGE
-        if unknown := set(described) - {"name", "kind", "source", "family", "parts", "fixed", "type", "range", "words"}:
-            raise ValueError(f"expected a column by name, kind and source, got also {sorted(unknown)[0][:50]!r}")
-        if not isinstance(name, str) or len(name) > _LONGEST_NAME:
-            raise ValueError(f"expected text as the name of a column, got {type(name).__name__}")
-        where = f"column {name[:50]!r}"
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(f"expected one of {', '.join(KINDS)} as the kind of {where}, got {_short(kind)}")
-        if not isinstance(source, str) or source not in SOURCES:
-            raise ValueError(f"expected one of {', '.join(SOURCES)} as the source of {where}, got {_short(source)}")
-        if family is not None and (not isinstance(family, str) or FAMILIES.get(family) != kind):
-            raise ValueError(f"expected a family of the kind {kind!r} for {where}, got {_short(family)}")
-        fits = isinstance(parts, list) and parts == [part for part in PARTS if part in parts]
-        if not fits or (parts and kind != "date"):
-            raise ValueError(f"expected parts of dates among {', '.join(PARTS)} for {where}, got {_short(parts)}")
-        if (fixed or date_type) and kind != "date" and not (large and not fixed):
-            raise ValueError(f"expected nothing of dates for {where}, got a {kind}")
-        if not isinstance(fixed, dict) or not all(
-            part in PARTS and part not in parts and isinstance(value, str) and _is_part(part, value)
-            for part, value in fixed.items()
+    def validate(self) -> None:
+        """Raise ValueError unless all that is said of the column belongs together."""
+        kind, dated, large = self.kind, self.kind == "date", self.kind == "integer" and self.type == LARGE
+        in_order = self.parts == tuple(part for part in PARTS if part in self.parts)
+        others = all(part in PARTS and part not in self.parts and _is_part(part, x) for part, x in self.fixed.items())
+        no_and_yes = len(self.words) == 2 and self.words[0].lower() in NO and self.words[1].lower() in YES
+        for fits, expected, got in (
+            (len(self.name) <= _LONGEST_NAME, f"a name of at most {_LONGEST_NAME:,} characters", self.name),
+            (kind in KINDS, f"one of {', '.join(KINDS)} as the kind", kind),
+            (self.source in SOURCES, f"one of {', '.join(SOURCES)} as the source", self.source),
+            (self.family is None or FAMILIES.get(self.family) == kind, f"a family of the kind {kind!r}", self.family),
+            (in_order and (dated or not self.parts), f"parts of dates among {', '.join(PARTS)}", self.parts),
+            (others and (dated or not self.fixed), "parts of dates that are the same in all rows", self.fixed),
+            (not self.type or large or (dated and re.fullmatch(DATE_TYPE, self.type)), "a type of dates", self.type),
+            (self.range is None or kind in ("number", "integer"), "no range but of numbers", self.range),
+            (self.range is None or self.range[0] <= self.range[1], "the least and the greatest number", self.range),
+            (not self.words or (kind == "boolean" and no_and_yes), "words for no and yes", self.words),
         ):
-            raise ValueError(f"expected parts of dates that are the same in all rows for {where}, got others")
-        if not isinstance(date_type, str) or (date_type and not large and not re.fullmatch(DATE_TYPE, date_type)):
-            raise ValueError(f"expected a type of dates for {where}, got {_short(date_type)}")
-        if extent is not None and (kind not in ("number", "integer") or not _is_range(extent)):
-            raise ValueError(f"expected the least and the greatest number of {where}, got {_short(extent)}")
-        if words and (
-            kind != "boolean"
-            or not isinstance(words, list)
-            or len(words) != 2
-            or not all(isinstance(word, str) and word.lower() in known for word, known in zip(words, (NO, YES)))  # noqa: B905
-        ):
-            raise ValueError(f"expected words for no and yes for {where}, got others")
-        return cls(
-            name,
-            kind,
-            source,
-            family,
-            tuple(parts),
-            tuple(fixed.items()),
-            date_type,
-            extent and (extent[0], extent[1]),
-            words=tuple(words),
-        )
+            if not fits:
+                raise ValueError(f"expected {expected} of column {self.name[:50]!r}, got {str(got)[:50]!r}")
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -176,12 +127,3 @@ def _is_part(part: str, value: str) -> bool:
     return len(value) < 20 and (
         (value.lstrip("-").isascii() and value.lstrip("-").isdigit()) or part not in ("year", "hour")
     )
-
-
-def _is_range(extent: Any) -> bool:
-    numbers = isinstance(extent, list) and len(extent) == 2 and all(type(x) in (int, float) for x in extent)
-    return numbers and all(map(math.isfinite, extent)) and extent[0] <= extent[1]
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:50] if isinstance(value, str | int | float | None) else type(value).__name__

@@ -1,6 +1,7 @@
 """Single columns of a table: their distinct values, and the levels of categories, known by their names."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -8,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.data.stored import stored_value
 from likely.data.table import Block, Table
 from likely.statistics import Array, distinct
 
@@ -16,23 +16,43 @@ MOST_LEVELS = 50
 """How many levels of a column have a name; rarer ones say nothing."""
 
 
-class CategoryLevels(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CategoryLevels:
     """The names of a column's levels, and whether missing cells are one more, the last."""
 
-    names: tuple[str, ...]
+    levels: tuple[str, ...]
     missing: bool
 
-    @classmethod
-    def from_description(cls, described: Any) -> "CategoryLevels":
-        """Return the levels that a description lists."""
-        names, missing = stored_value(described, "levels", list), stored_value(described, "missing", bool)
-        if len(names) > MOST_LEVELS or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise ValueError(f"expected at most {MOST_LEVELS} levels, texts that differ from each other, got others")
-        return cls(tuple(names), missing)
+    @property
+    def size(self) -> int:
+        """The number of levels."""
+        return len(self.levels) + self.missing
 
-    def described(self) -> dict[str, Any]:
-        """Return what ``from_description`` takes."""
-        return {"levels": list(self.names), "missing": self.missing}
+    def validate(self) -> None:
+        """Raise ValueError unless the names differ, and are not too many."""
+        if len(self.levels) > MOST_LEVELS or len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"expected at most {MOST_LEVELS} levels that differ from each other, got others")
+
+    def codes(self, table: Table, j: int) -> NDArray[np.intp]:
+        """Return the level of every row of a column: its position, −1 where it is at none, −2 where it is missing."""
+        cells = column_values(table, j)
+        missing = np.isnan(cells)
+        if j not in table.categories:
+            if not missing.all():
+                example = cells[~missing][0]
+                name = table.columns.listed([j])
+                raise TypeError(
+                    f"expected categories in {name}, as in the rows the model was fitted on, got {example:g}"
+                )
+            names: list[str] = []
+        else:
+            names = [str(name) for name in table.categories[j].tolist()]
+        places = {name: place for place, name in enumerate(self.levels)}
+        # One more line for missing cells.
+        found = np.array([*(places.get(name, -1) for name in names), len(self.levels) if self.missing else -2])
+        codes = np.full(len(cells), len(names), dtype=np.intp)
+        np.copyto(codes, cells, where=~missing, casting="unsafe")
+        return np.asarray(found[codes], dtype=np.intp)
 
 
 class Room(NamedTuple):
@@ -154,31 +174,11 @@ def seen_levels(column: CountedColumn) -> tuple[CategoryLevels, Array]:
     """Return the most frequent levels of a column, and the weight of each; missing cells are one if there are any.
 
     >>> seen_levels(CountedColumn(np.array(["no", "yes"], dtype=object), np.array([1.0, 2.0]), 1.0))
-    (CategoryLevels(names=('yes', 'no'), missing=True), array([2., 1., 1.]))
+    (CategoryLevels(levels=('yes', 'no'), missing=True), array([2., 1., 1.]))
     """
     kept = np.argsort(-column.counts, kind="stable")[:MOST_LEVELS]  # of equally many, the first by name
     levels = CategoryLevels(tuple(column.values[kept].tolist()), column.missing > 0)
     return levels, np.append(column.counts[kept], [column.missing] if column.missing else [])
-
-
-def level_codes(table: Table, j: int, levels: CategoryLevels) -> NDArray[np.intp]:
-    """Return every row's place among the levels of a column, −1 where it is at none of them, −2 if it is missing."""
-    cells = column_values(table, j)
-    missing = np.isnan(cells)
-    if j not in table.categories:
-        if not missing.all():
-            example = cells[~missing][0]
-            name = table.columns.listed([j])
-            raise TypeError(f"expected categories in {name}, as in the rows the model was fitted on, got {example:g}")
-        names: list[str] = []
-    else:
-        names = [str(name) for name in table.categories[j].tolist()]
-    places = {name: place for place, name in enumerate(levels.names)}
-    # One more line for missing cells.
-    found = np.array([*(places.get(name, -1) for name in names), len(levels.names) if levels.missing else -2])
-    codes = np.full(len(cells), len(names), dtype=np.intp)
-    np.copyto(codes, cells, where=~missing, casting="unsafe")
-    return np.asarray(found[codes], dtype=np.intp)
 
 
 def gaussian_quantiles(shares: Array) -> Array:

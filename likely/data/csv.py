@@ -15,7 +15,7 @@ import pyarrow.csv
 
 from likely.data.arrow import check_names, emptied
 from likely.data.sources import BLOCK
-from likely.messages import printable
+from likely.messages import Advice, Setting, printable
 
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 20
@@ -92,9 +92,8 @@ class Delimited(NamedTuple):
         if kind is None and b"\0" in head:
             kind = "bytes that are no text"
         if kind is not None:
-            raise ValueError(
-                f"expected text in UTF-8 in {self.label}, got {kind}: name the file for what it is, or say the format"
-            )
+            expected = f"expected text in UTF-8 in {self.label}, got {kind}: name the file for what it is, or "
+            raise ValueError(Advice(expected, Setting("format", None, "say the format")))
         text = head.decode("utf-8-sig", errors="replace")
         if len(head) == _HEAD:  # the last row is not whole
             text = text[: text.rfind("\n") + 1] or text

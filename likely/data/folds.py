@@ -104,12 +104,12 @@ class Folds:
             np.concatenate([np.ones(len(single)), shares]),
         )
 
-    def without(self, fold: int) -> "Without":
+    def without(self, fold: int) -> "HeldOut":
         """Return how much rows count where one fold is held out."""
-        return Without(self, fold)
+        return HeldOut(self, fold)
 
 
-class Without(NamedTuple):
+class HeldOut(NamedTuple):
     """How much each row counts where one fold is held out: found where the rows lie, by their content."""
 
     folds: Folds

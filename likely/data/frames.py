@@ -126,7 +126,7 @@ def moments(
 
     found = dict(zip(column.parts, cells.values(), strict=True))
     rows = len(next(iter(found.values())))
-    fixed = {part: [value] * rows for part, value in (*_UNKNOWN, *column.fixed)}
+    fixed = {part: [value] * rows for part, value in (*_UNKNOWN, *column.fixed.items())}
     return put_together({**fixed, **found}, generator)
 
 

@@ -28,6 +28,7 @@ from likely.data.dates import date_part
 from likely.data.rows import Rows
 from likely.data.sampling import content_keys
 from likely.data.schema import check_name
+from likely.messages import Setting
 
 if TYPE_CHECKING:
     from likely.data.schema import Schema
@@ -49,7 +50,7 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
     """Return the columns of a table."""
     names = list(rows.schema.names)
     for name, given in overrides.items():
-        check_name(name, names, where=f" in columns={{{name!r}: {given!r}}}")
+        check_name(name, names, given=Setting.of_column(name, given))
         if given not in KINDS and given not in FAMILIES:
             known = ", ".join(map(repr, (*KINDS, *FAMILIES)))
             raise ValueError(f"expected one of {known} for column {name!r}, got {given!r}")
@@ -90,7 +91,8 @@ def _column(name: str, cells: Any, given: str | None, once: Callable[[], Any], c
     parts, fixed = _parts(name, cells)
     if not parts:
         seen = seen._replace(note="the same in all rows" if len(cells) else "no rows")
-    return Column(name, kind, source, family, parts, fixed, str(cells.type) if source == "date" else "", seen=seen)
+    date_type = str(cells.type) if source == "date" else ""
+    return Column(name, kind, source, family, parts=parts, fixed=fixed, type=date_type, seen=seen)
 
 
 def _kind(cells: Any, source: str, once: Callable[[], Any], *, codes: bool, named: bool) -> tuple[str, str]:
@@ -209,15 +211,15 @@ def _casts(text: Any, kind: pa.DataType) -> bool:
     return True
 
 
-def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the parts of dates that differ, and of the others what they are in all rows."""
     try:
         moments = timestamps(cells)
     except UnfitCellError as error:  # in a sample, whose rows have no numbers
         raise ValueError(error.sentence(name)) from None
     found = {part: date_part(moments, part).drop_null().unique().cast(pa.string()) for part in PARTS}
-    fixed = [(part, values[0].as_py()) for part, values in found.items() if len(values) == 1]
-    return tuple(part for part in PARTS if len(found[part]) > 1), tuple(fixed)
+    fixed = {part: values[0].as_py() for part, values in found.items() if len(values) == 1}
+    return tuple(part for part in PARTS if len(found[part]) > 1), fixed
 
 
 def _seen(cells: Any, source: str, note: str) -> Seen:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from likely.data.formats import EXPECTED, Format, stated
+from likely.messages import Advice, Setting
 
-OPEN_WITH_FORMAT = "open it by likely.data.open_rows(…, format=…)"
+OPEN_WITH_FORMAT = Setting("format", None, "open it by likely.data.open_rows(…, format=…)")
 """What to do with a file whose format nobody knows."""
 
 
@@ -113,7 +114,6 @@ def _of_a_table(inside: list[str], folder: str, *, any_ending: bool) -> list[str
 def _format_of(path: str, given: Format | None) -> Format:
     found = Format.of(path, given)
     if found is None:
-        raise ValueError(
-            f"expected a file whose name ends with its format, got {path!r}: {OPEN_WITH_FORMAT}, one of {EXPECTED}"
-        )
+        expected = f"expected a file whose name ends with its format, got {path!r}: "
+        raise ValueError(Advice(expected, OPEN_WITH_FORMAT, f", one of {EXPECTED}"))
     return found

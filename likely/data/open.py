@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from likely.data.arrow import check_names, checked_name, from_records, from_values, plain_batch
 from likely.data.sources import Again, Held, Once, Source
+from likely.messages import Advice
 
 
 def source_of(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
@@ -50,7 +51,7 @@ def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typ
     if isinstance(data, io.TextIOBase):
         raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")
     if format_name is None:
-        raise ValueError(f"expected the format of an open file, got none: {OPEN_WITH_FORMAT}, such as 'csv'")
+        raise ValueError(Advice("expected the format of an open file, got none: ", OPEN_WITH_FORMAT, ", such as 'csv'"))
     name = getattr(data, "name", None)
     return stream_source(
         data, repr(name) if isinstance(name, str) else "the stream", missing, stated(format_name), typed

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likely.data.column import FAMILIES, KINDS, Column, Seen, UnlikeSampleError
 from likely.data.rows import Rows
 from likely.data.table import Room, Table
-from likely.messages import printable, tell
+from likely.messages import Advice, Setting, printable, tell
 from likely.statistics import Labels
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Schema:
 
     columns: tuple[Column, ...]
     named: bool = True
-    tentative: frozenset[str] = field(default=frozenset(), compare=False)
+    tentative: frozenset[str] = field(default=frozenset(), compare=False, metadata={"saved": False})
     """columns of which rows may still show that they are not of the kind that a sample showed, by UnlikeSampleError"""
 
     @classmethod
@@ -171,28 +171,11 @@ class Schema:
         if table is None:
             yield self.table(rows.schema.empty_table())
 
-    def described(self) -> dict[str, Any]:
-        """Return the schema as plain lists, dicts and text, for a file."""
-        return {"named": self.named, "columns": [column.described() for column in self.columns]}
-
-    @classmethod
-    def from_description(cls, described: Any) -> Self:
-        """Return the schema that was described, or raise ValueError if that is not one.
-
-        >>> schema = Schema((Column("age", "integer", "integer"),))
-        >>> Schema.from_description(schema.described()) == schema
-        True
-        """
-        if not isinstance(described, dict) or set(described) != {"named", "columns"}:
-            raise ValueError("expected a schema of columns, got something else")
-        named, listed = described["named"], described["columns"]
-        if not isinstance(named, bool) or not isinstance(listed, list):
-            raise ValueError("expected a schema of a list of columns, got something else")
-        columns = tuple(Column.from_description(column) for column in listed)
-        for names in ([column.name for column in columns], [n for column in columns for n in column.outputs]):
+    def validate(self) -> None:
+        """Raise ValueError unless every column has a name of its own."""
+        for names in ([column.name for column in self.columns], self.names):
             if len(set(names)) < len(names):
                 raise ValueError("expected a different name for every column of a schema, got one twice")
-        return cls(columns, named)
 
     def __str__(self) -> str:
         heads = ("column", "kind", "distinct", "missing", "example", "note")
@@ -223,12 +206,14 @@ def _few(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(map(repr, listed[:most])) + more
 
 
-def check_name(name: Any, names: Sequence[str], what: str = "expected a column of the table", where: str = "") -> None:
-    """Raise unless a name is among those of the columns, and say which may be meant."""
+def check_name(
+    name: Any, names: Sequence[str], what: str = "expected a column of the table", given: str | Setting = ""
+) -> None:
+    """Raise unless a name is among those of the columns, and say which may be meant, and where it was given."""
     if name not in names:
         near = difflib.get_close_matches(str(name), list(dict.fromkeys(names)), 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {_few(names)}"
-        raise ValueError(f"{what}, got {name!r}{where}: {hint}")
+        raise ValueError(Advice(f"{what}, got {name!r}", " in " if given else "", given, f": {hint}"))
 
 
 def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:

@@ -1,107 +1,28 @@
-"""Rows of tables and the classes that they belong to, batch by batch, as a whole, or a sample of them."""
+"""Rows with their labels, in memory or not: batch by batch, all at once, or a sample drawn by content."""
 
 import operator
-import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.folds import Without
+from likely.data.distinct import lowest_rows, row_keys
+from likely.data.folds import HeldOut, put_together
 from likely.data.labels import read_assignment, read_labels, read_weights
 from likely.data.rows import Rows
 from likely.data.schema import Schema, coded_target
 from likely.data.table import Room, Table
-from likely.engines import Spread, engine_of
 from likely.messages import tell
-from likely.statistics import Array, Assignment, Labels, distinct, union
+from likely.statistics import Assignment, Labels, distinct, union
 
-
-def is_typed(data: Any) -> bool:
-    """Say whether data are a table whose columns have types: a frame, records, a path; not a matrix of numbers.
-
-    >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
-    (True, True, False)
-    """
-    if engine_of(data) is not None:  # asked first: a frame of Spark Connect has attributes of any name
-        return True
-    if hasattr(data, "tocsr") or isinstance(data, Table):
-        return False
-    if isinstance(data, Iterator) or hasattr(data, "collect_schema"):
-        return True
-    if isinstance(data, str | os.PathLike | Mapping | Rows):
-        return True
-    if isinstance(data, np.ndarray):
-        return data.dtype.names is not None
-    if isinstance(data, list | tuple):
-        return len(data) > 0 and isinstance(data[0], str | os.PathLike | Mapping)
-    if hasattr(data, "columns") and hasattr(data, "dtypes"):
-        # A frame of nothing but floats is a matrix: read where it lies; its names must match, as scikit-learn wants.
-        return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
-    speaks = ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows")
-    return any(hasattr(data, name) for name in speaks)
-
-
-def has_names(data: Any) -> bool:
-    """Say whether data are a frame whose columns have names."""
-    return hasattr(data, "columns") and hasattr(data, "dtypes") and all(isinstance(c, str) for c in data.columns)
-
-
-def has_whole_numbers(data: Any) -> bool:
-    """Say whether a frame of floats has a column of nothing but whole numbers, which may be missing.
-
-    Its library may have made floats of integers, as pandas does where one is missing: elsewhere they are integers.
-    """
-    if not has_names(data):
-        return False
-    columns = list(range(len(data.columns)))
-    for rows in (data.head(64), data):  # most are seen not to be by their first cells
-        columns = [j for j in columns if _is_whole(rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j])]
-    return bool(columns)
-
-
-def _is_whole(column: Any) -> bool:
-    import pyarrow as pa
-
-    from likely.data.infer import is_whole
-
-    cells = np.asarray(column, dtype=np.float64)
-    return not np.isnan(cells).all() and is_whole(pa.array(cells))
-
-
-def is_matrix(rows: Rows) -> bool:
-    """Say whether rows are blocks of an array: numbers without names, which a model takes as it takes a matrix."""
-    return isinstance(rows, Spread) and rows.names is None
-
-
-def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
-    """Return rows in memory, their labels and weights without those of weight 0, unless no other row has the label.
-
-    ``y`` may be the name of a column, or None. What does not fit is left to whoever reads it.
-
-    >>> from likely.data.rows import open_rows
-    >>> rows, y, weights = with_weight(open_rows({"x": [1, 2, 3, 4]}), ["a", "a", "b", "b"], [0, 2, 1, 0])
-    >>> rows.count(), y, weights.tolist()
-    (2, ['a', 'b'], [2, 1])
-    """
-    weights = np.asarray(sample_weight)
-    if sample_weight is None or not rows.held or weights.dtype.kind not in "fiub" or weights.shape != (rows.count(),):
-        return rows, y, sample_weight
-    counts = weights != 0
-    if counts.all() or not counts.any():
-        return rows, y, sample_weight
-    if y is not None:
-        by_name = isinstance(y, str)
-        codes = coded_target(together(rows), y)[1] if by_name else read_labels(y, len(counts), partly=True)[1]
-        counts |= (codes >= 0) & ~np.isin(codes, codes[counts])
-    if isinstance(y, list | tuple):
-        y = [label for label, counted in zip(y, counts, strict=True) if counted]
-    elif y is not None and not isinstance(y, str):
-        y = y[counts] if isinstance(y, np.ndarray) or hasattr(y, "iloc") else np.asarray(y)[counts]
-    return rows.filtered(counts), y, weights[counts]
+# How many times its even share of a sample a partition sends, and how many rows more: so neither those that are larger
+# nor chance among many small ones takes a second pass.
+_AMPLE, _MORE = 4, 10
+# So many batches are put together at a time, once most of their rows are left out.
+_BATCHES = 64
 
 
 class Labelled(NamedTuple):
@@ -118,81 +39,6 @@ class Labelled(NamedTuple):
     def taken(self, rows: NDArray[Any]) -> "Labelled":
         """Return some of the rows; ``rows``: numbers, or one boolean for each."""
         return Labelled(self.table.taken(rows), self.assignment.taken(rows))
-
-
-def together(rows: Rows) -> Any:
-    """Return all rows as one Arrow table."""
-    from likely.data.arrow import joined
-
-    return joined(list(rows.batches()), rows.schema).combine_chunks()
-
-
-def every_row(
-    schema: Schema,
-    rows: Rows,
-    y: Any,
-    sample_weight: Any,
-    *,
-    note: bool = True,
-    partly: bool = True,
-    alike: bool = False,
-    room: Room | None = None,
-) -> Iterator[Labelled]:
-    """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
-
-    ``y`` is a label for each row, or the name of the column that holds it; without ``partly``, none of a list of labels
-    may be missing. ``note``: whether to warn of columns that are not there. ``alike``: all rows are of one class.
-    With a ``room`` for cells, those of a batch are gone when the next one comes.
-    ``sample_weight`` is a weight for each row, or says which fold is held out: then rows in it, and those without a
-    label, are left out.
-    """
-    if alike:
-        for table in schema.tables(rows, room):
-            yield Labelled(table, Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32)))
-        return
-    given = None if isinstance(y, str) else _labels(y, sample_weight, partly=partly)
-    without = sample_weight if isinstance(sample_weight, Without) else None
-    weights = _weights(sample_weight) if given is None and without is None else None
-    first = 0
-    for batch in rows.batches(coded=True):
-        part = slice(first, first + batch.num_rows)
-        table = schema.table(batch, numbers=range(first, first + batch.num_rows), note=note and first == 0, room=room)
-        first += batch.num_rows
-        if given is not None:
-            _check_length("label", len(given.codes), first, last=False)
-            yield Labelled(table, given.taken(part))
-            continue
-        if weights is not None:
-            _check_length("weight", len(weights), first, last=False)
-        classes, codes = _target(batch, y)
-        found = Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
-        yield found if without is None else Labelled(*without.rest(*found.known()))
-    if given is not None:
-        _check_length("label", len(given.codes), first, last=True)
-    if weights is not None:
-        _check_length("weight", len(weights), first, last=True)
-
-
-def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
-    """Return the classes in a column, and the place of each row's among them, −1 where it is missing."""
-    labels, places = coded_target(batch, name)
-    known = _there(labels)
-    codes = np.full(len(labels), -1, dtype=np.int32)
-    classes, codes[known] = read_labels(_tidy(labels[known]), int(known.sum())) if known.any() else (labels[:0], -1)
-    return classes, codes[places]
-
-
-def labelled(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, note: bool = True) -> Iterator[Labelled]:
-    """Return the rows that have a label, batch by batch; ``note``: whether to warn of others."""
-    dropped = total = 0
-    for part in every_row(schema, rows, y, sample_weight, note=note, partly=False):
-        known = part.known()
-        total += part.table.rows
-        dropped += part.table.rows - known.table.rows
-        if known.table.rows:
-            yield known
-    if note and dropped < total:
-        tell_of_unlabelled(dropped, y)
 
 
 class Summable(Protocol):
@@ -219,50 +65,190 @@ class Collected(NamedTuple, Generic[S]):
         return Collected(reduce(operator.add, there) if there else None, *counts)
 
 
-def collected(
-    rows: Rows,
-    schema: Schema,
-    y: Any,
-    sample_weight: Any,
-    collect: Callable[[Table, Assignment], S],
-    *,
-    note: bool = True,
-    partly: bool = True,
-) -> Collected[S]:
-    """Collect the statistics of all rows that have a label, wherever they lie."""
-    work = partial(
-        _collected, schema=schema, y=y, sample_weight=sample_weight, collect=collect, note=note, partly=partly
-    )
-    return rows.reduce(work, Collected.plus)
+class Sampled(NamedTuple):
+    """Rows to choose by, whether they are all that have a label, and how many rows have one, and have none."""
+
+    rows: Labelled
+    whole: bool
+    labelled: int
+    unlabelled: int
 
 
-def _collected(
-    rows: Rows,
-    schema: Schema,
-    y: Any,
-    sample_weight: Any,
-    collect: Callable[[Table, Assignment], S],
-    note: bool,
-    partly: bool,
-) -> Collected[S]:
-    found: Collected[S] = Collected(None)
-    for part in every_row(schema, rows, y, sample_weight, note=note, partly=partly, room=Room()):
-        known = part.known()
-        count = known.table.rows
-        found = found.plus(Collected(collect(*known) if count else None, count, part.table.rows - count))
-    return found
+class _Part(NamedTuple):
+    """What one partition sends; ``bound``: the greatest key that it sends rows of, None if none is left out."""
+
+    sampled: Sampled
+    bound: int | None
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What the columns of rows are, and where the labels and weights of the rows come from. It is sent to workers.
+
+    Parameters
+    ----------
+    schema
+        what the columns are
+    y
+        a label for each row, the name of the column that holds it, or None: all rows are of one class
+    weights
+        a weight for each row
+    held_out
+        a cross-validation fold that is left out, and with it rows without a label
+    partly
+        whether labels in a list may be missing; those in a column may
+    """
+
+    schema: Schema
+    y: Any = None
+    weights: Any = None
+    held_out: HeldOut | None = None
+    partly: bool = True
+
+    def batches(self, rows: Rows, *, note: bool = True, room: Room | None = None) -> Iterator[Labelled]:
+        """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
+
+        ``note``: whether to warn of columns that are not there. With a ``room`` for cells, those of a batch are gone
+        when the next one comes.
+        """
+        if self.y is None:
+            for table in self.schema.tables(rows, room):
+                yield Labelled(table, of_one_class(table.rows))
+            return
+        by_name = isinstance(self.y, str)
+        given = None if by_name else _read_given(self.y, self.weights, partly=self.partly)
+        weights = _read_weights(self.weights) if by_name else None
+        first = 0
+        for batch in rows.batches(coded=True):
+            part = slice(first, first + batch.num_rows)
+            numbers = range(first, first + batch.num_rows)
+            table = self.schema.table(batch, numbers=numbers, note=note and first == 0, room=room)
+            first += batch.num_rows
+            if given is not None:
+                _check_length("label", len(given.codes), first, last=False)
+                yield Labelled(table, given.taken(part))
+                continue
+            if weights is not None:
+                _check_length("weight", len(weights), first, last=False)
+            classes, codes = _target(batch, self.y)
+            found = Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
+            yield found if self.held_out is None else Labelled(*self.held_out.rest(*found.known()))
+        if given is not None:
+            _check_length("label", len(given.codes), first, last=True)
+        if weights is not None:
+            _check_length("weight", len(weights), first, last=True)
+
+    def known(self, rows: Rows) -> Iterator[Labelled]:
+        """Return the rows that have a label, batch by batch."""
+        for part in self.batches(rows, note=False):
+            known = part.known()
+            if known.table.rows:
+                yield known
+
+
+class LabelledRows(NamedTuple):
+    """Rows in memory, in files or in partitions of an engine, what their columns are, and where labels come from."""
+
+    rows: Rows
+    labelling: Labelling
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+        return self.labelling.schema
+
+    @property
+    def y(self) -> Any:
+        """A label for each row, or the name of the column that holds it."""
+        return self.labelling.y
+
+    def without(self, fold: HeldOut) -> Self:
+        """Return the rows of all cross-validation folds but one."""
+        return self._replace(labelling=replace(self.labelling, held_out=fold))
+
+    def empty(self) -> Table:
+        """Return a table of no rows."""
+        return self.schema.table(self.rows.schema.empty_table(), note=False)
+
+    def collect(self, collect: Callable[[Table, Assignment], S], *, note: bool = True) -> Collected[S]:
+        """Collect the statistics of all rows that have a label, in one pass, on the workers if there are any."""
+        work = partial(_collected, labelling=self.labelling, collect=collect, note=note)
+        return self.rows.reduce(work, Collected.plus)
+
+    def all(self, *, partly: bool = False) -> Labelled:
+        """Return all rows at once, or without ``partly`` all that have a label, and warn of the others."""
+        labelling = replace(self.labelling, partly=partly)
+        batches = list(labelling.batches(self.rows))
+        if not partly:
+            known = [part.known() for part in batches]
+            total = sum(part.table.rows for part in batches)
+            dropped = total - sum(part.table.rows for part in known)
+            batches = [part for part in known if part.table.rows]
+            if dropped < total:
+                tell_of_unlabelled(dropped, self.y)
+        return stacked(batches)
+
+    def sample(self, most: int, seed: Any) -> Sampled:
+        """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them.
+
+        Drawn are those of the lowest keys. Of these, every partition sends some more than its even share. If one was
+        so large that others of its rows might be among the lowest, all send as many as are drawn.
+        """
+        found: Sampled | None = None
+        for share in sorted({min(most, _AMPLE * most // max(1, self.rows.partitions) + _MORE), most}):
+            parts = self.rows.map(partial(_drawn, labelling=self.labelling, most=share, seed=seed))
+            if self.y is None and not any(part.sampled.rows.table.rows for part in parts):
+                raise ValueError("expected at least one row, got none")
+            found = _lowest_of(parts, most, seed, in_shares=self.labelling.held_out is not None)
+            if found is not None:
+                break
+        assert found is not None, "expected the lowest of all rows among as many of each partition"
+        return found
+
+
+def of_one_class(rows: int, weights: Any = None) -> Assignment:
+    """Return the assignment of rows that all are of one class, without a name."""
+    return Assignment(np.zeros(1, dtype=np.int64), np.zeros(rows, dtype=np.int32), weights)
+
+
+def read_all(rows: Rows) -> Any:
+    """Return all rows as one Arrow table."""
+    from likely.data.arrow import joined
+
+    return joined(list(rows.batches()), rows.schema).combine_chunks()
+
+
+def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
+    """Return rows in memory, their labels and weights without those of weight 0, unless no other row has the label.
+
+    ``y`` may be the name of a column, or None. What does not fit is left to whoever reads it.
+
+    >>> from likely.data.rows import open_rows
+    >>> rows, y, weights = with_weight(open_rows({"x": [1, 2, 3, 4]}), ["a", "a", "b", "b"], [0, 2, 1, 0])
+    >>> rows.count(), y, weights.tolist()
+    (2, ['a', 'b'], [2, 1])
+    """
+    weights = np.asarray(sample_weight)
+    if sample_weight is None or not rows.held or weights.dtype.kind not in "fiub" or weights.shape != (rows.count(),):
+        return rows, y, sample_weight
+    counts = weights != 0
+    if counts.all() or not counts.any():
+        return rows, y, sample_weight
+    if y is not None:
+        by_name = isinstance(y, str)
+        codes = coded_target(read_all(rows), y)[1] if by_name else read_labels(y, len(counts), partly=True)[1]
+        counts |= (codes >= 0) & ~np.isin(codes, codes[counts])
+    if isinstance(y, list | tuple):
+        y = [label for label, counted in zip(y, counts, strict=True) if counted]
+    elif y is not None and not isinstance(y, str):
+        y = y[counts] if isinstance(y, np.ndarray) or hasattr(y, "iloc") else np.asarray(y)[counts]
+    return rows.filtered(counts), y, weights[counts]
 
 
 def tell_of_unlabelled(count: int, y: Any = None, why: str = "") -> None:
     """Warn that so many rows are not learned from; ``y`` may be the name of the column of labels."""
     if count:
         tell(f"{count:,} rows without a label{f' in {y!r}' if isinstance(y, str) else ''} are left out{why}")
-
-
-def labelled_whole(schema: Schema, rows: Rows, y: Any, sample_weight: Any, *, partly: bool = False) -> Labelled:
-    """Return all rows at once, or without ``partly`` all that have a label."""
-    read = every_row if partly else labelled
-    return stacked(list(read(schema, rows, y, sample_weight)))
 
 
 def stacked(parts: list[Labelled]) -> Labelled:
@@ -278,45 +264,115 @@ def stacked(parts: list[Labelled]) -> Labelled:
     }
     cells = np.concatenate([table.cells for table in tables])
     for j, all_names in names.items():
-        places = [np.searchsorted(all_names, table.categories.get(j, all_names[:0])) for table in tables]
-        cells[:, j] = np.concatenate([_renumbered(t.cells[:, j], n) for t, n in zip(tables, places, strict=True)])
+        indices = [np.searchsorted(all_names, table.categories.get(j, all_names[:0])) for table in tables]
+        cells[:, j] = np.concatenate([_renumbered(t.cells[:, j], n) for t, n in zip(tables, indices, strict=True)])
     classes = reduce(union, [assignment.classes for assignment in assignments if len(assignment.classes)])
-    # The place after the last is that of −1.
+    # The index after the last is that of −1.
     moved = (np.append(np.searchsorted(classes, a.classes) if len(a.classes) else (), -1) for a in assignments)
     codes = np.concatenate([p.astype(np.int32)[a.codes] for p, a in zip(moved, assignments, strict=True)])
     weights = None
     if any(a.weights is not None for a in assignments):
         weights = np.concatenate([np.ones(len(a.codes)) if a.weights is None else a.weights for a in assignments])
     numbers = np.concatenate([table.row_numbers for table in tables])
-    strings = {j: concatenated([table.strings[j] for table in tables]) for j in tables[0].strings}
+    strings = {j: _concatenated([table.strings[j] for table in tables]) for j in tables[0].strings}
     whole = replace(tables[0], cells=cells, categories=names, numbers=numbers, strings=strings)
     return Labelled(whole, Assignment(classes, codes, weights))
 
 
-def concatenated(arrays: list[Any]) -> Any:
-    """Return Arrow arrays as one."""
+def _collected(rows: Rows, labelling: Labelling, collect: Callable[[Table, Assignment], S], note: bool) -> Collected[S]:
+    found: Collected[S] = Collected(None)
+    for part in labelling.batches(rows, note=note, room=Room()):
+        known = part.known()
+        count = known.table.rows
+        found = found.plus(Collected(collect(*known) if count else None, count, part.table.rows - count))
+    return found
+
+
+def _lowest_of(parts: list[_Part], most: int, seed: Any, *, in_shares: bool) -> Sampled | None:
+    """Return the rows of the lowest keys among those that were sent; None if others might be lower."""
+    each = [part.sampled for part in parts]
+    rows = stacked([part.rows for part in each if part.rows.table.rows] or [each[0].rows])
+    whole = all(part.whole for part in each) and rows.table.rows <= most
+    in_shares = in_shares and rows.assignment.weights is not None
+    if in_shares or not whole:
+        table, assignment, highest = lowest_rows(*rows, most, seed)
+        bounds = [part.bound for part in parts if part.bound is not None]
+        if bounds and (table.rows < most or highest > min(bounds)):
+            return None
+        rows = Labelled(table, put_together(assignment) if in_shares else assignment)
+    return Sampled(rows, whole, sum(part.labelled for part in each), sum(part.unlabelled for part in each))
+
+
+def _drawn(rows: Rows, labelling: Labelling, most: int, seed: Any) -> _Part:
+    """Return all rows that have a label, if they are at most so many; otherwise those of the lowest keys."""
+    held: list[Labelled] = []
+    count = with_label = total = 0
+    whole, bound = True, None
+    for part in labelling.batches(rows):
+        total += part.table.rows
+        part = part.known()
+        with_label += part.table.rows
+        if not part.table.rows and held:
+            continue
+        if bound is not None:  # of rows that are left out, classes and categories are known nevertheless
+            part = part.taken(row_keys(*part, seed) <= bound)
+        held.append(part)
+        count += part.table.rows
+        if count > 2 * most or (bound is not None and len(held) > _BATCHES):
+            held, bound = _fewer(held, most, seed, bound)
+            count, whole = held[0].table.rows, False
+    if count > most:
+        held, bound = _fewer(held, most, seed, bound)
+        whole = False
+    if not held:
+        nothing = Assignment(np.empty(0, dtype="<U1"), np.empty(0, dtype=np.int32))
+        held = [Labelled(labelling.schema.table(rows.schema.empty_table()), nothing)]
+    return _Part(Sampled(held[0] if with_label == 0 else stacked(held), whole, with_label, total - with_label), bound)
+
+
+def _fewer(held: list[Labelled], most: int, seed: Any, bound: int | None) -> tuple[list[Labelled], int | None]:
+    """Return at most so many rows, of the lowest keys, and beyond which key others are left out."""
+    table, assignment, highest = lowest_rows(*stacked(held), most, seed)
+    left_out = table.rows == most
+    return [Labelled(table, assignment)], highest if left_out else bound
+
+
+def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
+    """Return the classes in a column, and the index of each row's among them, −1 where it is missing."""
+    labels, indices = coded_target(batch, name)
+    known = np.array([label is not None for label in labels]) if labels.dtype == object else np.full(len(labels), True)
+    codes = np.full(len(labels), -1, dtype=np.int32)
+    classes = labels[:0]
+    if known.any():
+        there = labels[known]
+        there = np.asarray(there.tolist()) if there.dtype == object else there  # none is missing any more
+        classes, codes[known] = read_labels(there, len(there))
+    return classes, codes[indices]
+
+
+def _concatenated(arrays: list[Any]) -> Any:
     import pyarrow as pa
 
     return pa.concat_arrays(arrays)
 
 
 def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:
-    """Return places in one list of names as those in another; missing cells stay."""
+    """Return indices in one list of names as those in another; missing cells stay."""
     missing = np.isnan(cells)
-    places = np.where(missing, len(numbers), cells).astype(np.intp)
-    return np.append(numbers.astype(np.float64), np.nan)[places]
+    indices = np.where(missing, len(numbers), cells).astype(np.intp)
+    return np.append(numbers.astype(np.float64), np.nan)[indices]
 
 
-def _labels(y: Any, sample_weight: Any, *, partly: bool) -> Assignment:
+def _read_given(y: Any, sample_weight: Any, *, partly: bool) -> Assignment:
     """Read a label for each row."""
-    if y is None or not hasattr(y, "__len__"):
+    if not hasattr(y, "__len__"):
         raise ValueError(f"expected a label for each row, or the name of a column, got y={y!r}")
     if len(y) == 0:
         raise ValueError("expected rows with a label, got none")
     return read_assignment(y, sample_weight, len(y), partly=partly)
 
 
-def _weights(sample_weight: Any) -> Array | None:
+def _read_weights(sample_weight: Any) -> Any:
     if sample_weight is None:
         return None
     if np.ndim(sample_weight) == 0:
@@ -328,14 +384,3 @@ def _check_length(name: str, given: int, rows: int, *, last: bool) -> None:
     if given < rows or (last and given != rows):
         more = "" if last else " or more"
         raise ValueError(f"expected one {name} for each row, got {given} {name}s for {rows} rows{more}")
-
-
-def _there(labels: Labels) -> NDArray[np.bool_]:
-    if labels.dtype != object:
-        return np.full(len(labels), True)
-    return np.array([label is not None for label in labels], dtype=bool)
-
-
-def _tidy(labels: Labels) -> Labels:
-    """Return labels among which none is missing any more as an array of their own type."""
-    return np.asarray(labels.tolist()) if labels.dtype == object else labels

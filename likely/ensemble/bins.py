@@ -12,10 +12,8 @@ from likely.data.column_values import (
     CountedColumn,
     check_width,
     column_values,
-    level_codes,
     seen_levels,
 )
-from likely.data.stored import Arrays, rising_array, stored_value
 from likely.data.table import Table
 from likely.statistics import Array, distinct
 
@@ -57,6 +55,11 @@ class NumberBins:
         edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))
         return cls(edges, column.missing > 0)
 
+    def validate(self) -> None:
+        """Raise ValueError unless the edges rise."""
+        if self.edges.ndim != 1 or (np.diff(self.edges) <= 0).any():
+            raise ValueError("expected edges of bins that rise, got others")
+
     def codes(self, table: Table, j: int) -> NDArray[np.intp]:
         """Return every row's bin, −1 where the cell is missing and never was."""
         cells = column_values(table, j, numbers=True)
@@ -67,23 +70,7 @@ class NumberBins:
         return codes
 
 
-@dataclass(frozen=True, eq=False)
-class CategoryBins:
-    """The levels of a column of categories."""
-
-    levels: CategoryLevels
-
-    @property
-    def size(self) -> int:
-        """The number of levels."""
-        return len(self.levels.names) + self.levels.missing
-
-    def codes(self, table: Table, j: int) -> NDArray[np.intp]:
-        """Return every row's level, −1 where it is at none."""
-        return level_codes(table, j, self.levels)
-
-
-ColumnBins = NumberBins | CategoryBins
+ColumnBins = NumberBins | CategoryLevels
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +94,7 @@ class Bins:
         """Find bins and levels by the values of some rows."""
         return cls(
             tuple(
-                CategoryBins(seen_levels(column)[0]) if column.of_categories else NumberBins.fitted(column, bins)
+                seen_levels(column)[0] if column.of_categories else NumberBins.fitted(column, bins)
                 for column in columns
             )
         )
@@ -134,26 +121,3 @@ class Bins:
             out[:, j] = codes
             out[codes < 0, j] = np.nan
         return Table(out, table.names)
-
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
-        """Return the levels as JSON, and put edges among ``arrays`` under names that begin with ``name``."""
-        described: list[dict[str, Any]] = []
-        for j, column in enumerate(self.columns):
-            if isinstance(column, CategoryBins):
-                described.append(column.levels.described())
-            else:
-                arrays[f"{name}.{j}.edges"] = column.edges
-                described.append({"missing": column.missing})
-        return described
-
-    @classmethod
-    def from_description(cls, described: Sequence[Any], name: str, arrays: Arrays) -> "Bins":
-        """Return the levels that ``described`` has written, or raise ValueError if it is none."""
-        columns: list[ColumnBins] = []
-        for j, column in enumerate(described):
-            if "levels" in column:
-                columns.append(CategoryBins(CategoryLevels.from_description(column)))
-            else:
-                edges = rising_array(arrays, f"{name}.{j}.edges")
-                columns.append(NumberBins(edges, stored_value(column, "missing", bool)))
-        return cls(tuple(columns))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.stored import Arrays, stored_array, stored_value
 from likely.native import posterior_in_place
 from likely.statistics import Array
 
@@ -117,22 +116,13 @@ class Calibration:
             hidden_weights=self.hidden_weights * temperature,
         )
 
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return the calibration as JSON, and put its arrays among ``arrays``."""
-        arrays[f"{name}.weights"], arrays[f"{name}.bias"] = self.weights, self.bias
-        arrays[f"{name}.hidden_weights"] = self.hidden_weights
-        return {"rows": self.rows}
-
-    @classmethod
-    def from_description(cls, described: Any, name: str, arrays: Arrays) -> "Calibration":
-        """Return the calibration that ``described`` has written, or raise ValueError if it is none."""
-        weights, bias = (stored_array(arrays, f"{name}.{part}") for part in ("weights", "bias"))
-        hidden = f"{name}.hidden_weights"  # which the first files did not have
-        hidden_weights = stored_array(arrays, hidden, len(weights)) if hidden in arrays else weights
-        rows: float = stored_value(described, "rows", float)
-        if (weights < 0).any() or (hidden_weights < 0).any() or not 0 <= rows < np.inf:
-            raise ValueError("expected weights of members and a number of rows that are not negative, got others")
-        return cls(weights, bias, rows, hidden_weights)
+    def validate(self) -> None:
+        """Raise ValueError unless weights and rows are not negative."""
+        sizes = self.weights.ndim, self.bias.ndim, self.hidden_weights.shape
+        if sizes != (1, 1, self.weights.shape) or (self.weights < 0).any() or (self.hidden_weights < 0).any():
+            raise ValueError("expected weights of members that are not negative and a bias of each class, got others")
+        if not self.rows >= 0:
+            raise ValueError(f"expected a number of rows that is not negative, got {self.rows!r}")
 
 
 def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) -> float:

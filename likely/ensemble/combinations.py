@@ -1,13 +1,10 @@
 """Columns of categories that are taken together, as one column of their combinations, before others encode them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.stored import stored_value
 from likely.data.table import Block, Table
 from likely.ensemble.bins import Bins
 from likely.ensemble.features import Features
@@ -76,24 +73,9 @@ class Grouped:
             out[:, list(group)] += found[:, [len(kept) + i]] / len(group)
         return out
 
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
-        """Return the columns of the inner encoding as JSON."""
-        return self.inner.described(name, arrays)
-
-    def grouping(self) -> dict[str, Any]:
-        """Return what ``from_description`` takes beside the inner encoding."""
-        return {"groups": [list(group) for group in self.groups], "of": self.of}
-
-    @classmethod
-    def from_description(cls, described: Mapping[str, Any], inner: Features | Bins) -> "Grouped":
-        """Return the encoding that was described, or raise ValueError if that is none."""
-        groups, of = stored_value(described, "groups", list), stored_value(described, "of", int)
-        listed = [j for group in groups if isinstance(group, list) for j in group]
-        fits = all(isinstance(group, list) and len(group) > 1 for group in groups) and len(groups) > 0
-        if (
-            not fits
-            or len(set(map(repr, listed))) < len(listed)
-            or not all(type(j) is int and 0 <= j < of for j in listed)
-        ):
+    def validate(self) -> None:
+        """Raise ValueError unless the groups are of several columns of the table, each of them once."""
+        listed = [j for group in self.groups for j in group]
+        several = len(self.groups) > 0 and all(len(group) > 1 for group in self.groups)
+        if not several or len(set(listed)) < len(listed) or not all(0 <= j < self.of for j in listed):
             raise ValueError("expected groups of columns, each column once, got others")
-        return cls(tuple(tuple(group) for group in groups), of, inner)

@@ -19,10 +19,8 @@ from likely.data.column_values import (
     check_width,
     column_values,
     gaussian_quantiles,
-    level_codes,
     seen_levels,
 )
-from likely.data.stored import Arrays, rising_array, stored_array, stored_share
 from likely.data.table import Table
 from likely.statistics import Array, distinct
 
@@ -62,6 +60,13 @@ class NumberFeature:
         knots, heights = _rank_curve(column.values[finite], column.counts[finite], column.rooms)
         return cls(knots, heights, column.missing / column.total if column.counts.any() else 0.0)
 
+    def validate(self) -> None:
+        """Raise ValueError unless the knots rise, each with a height, and the share is one."""
+        if self.knots.ndim != 1 or self.heights.shape != self.knots.shape or (np.diff(self.knots) <= 0).any():
+            raise ValueError("expected knots that rise, with a height of each, got others")
+        if not 0 <= self.absent < 1:
+            raise ValueError(f"expected a share of missing cells from 0 to less than 1, got {self.absent!r}")
+
     def fill(self, cells: Array, out: Array) -> None:
         """Write the features of a column's cells."""
         missing = np.isnan(cells)
@@ -77,7 +82,7 @@ class NumberFeature:
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryFeature:
+class CategoryFeature(CategoryLevels):
     """A column of categories: one feature for each of its levels, or one for both if there are but two.
 
     A missing cell that is no level says nothing: its features are NaN. A category that is not among the levels has
@@ -85,13 +90,12 @@ class CategoryFeature:
 
     Parameters
     ----------
-    levels
+    levels, missing
         the names, the most frequent first, and whether missing cells are a level
     shares
         the share of the rows that each level has, that of missing cells last
     """
 
-    levels: CategoryLevels
     shares: Array
 
     @property
@@ -111,6 +115,12 @@ class CategoryFeature:
             table = table[:, :1]  # one says what the other says
         other = 0.0 if p.sum() < 1 - 1e-12 else np.nan
         return np.concatenate([table, np.full((1, table.shape[1]), np.nan), np.full((1, table.shape[1]), other)])
+
+    def validate(self) -> None:
+        """Raise ValueError unless every level has a share."""
+        super().validate()
+        if self.shares.shape != (self.size,) or (self.shares < 0).any() or self.shares.sum() > 1 + 1e-9:
+            raise ValueError(f"expected shares of {self.size} levels, of at most 1 together, got others")
 
     def fill(self, codes: NDArray[np.intp], out: Array) -> None:
         """Write the features of the levels' places."""
@@ -163,7 +173,7 @@ class Features:
         filled: list[tuple[Any, Any, slice]] = [
             (
                 column,
-                level_codes(table, j, column.levels)
+                column.codes(table, j)
                 if isinstance(column, CategoryFeature)
                 else column_values(table, j, numbers=True),
                 slice(self.starts[j], self.starts[j + 1]),
@@ -192,35 +202,6 @@ class Features:
     def encoded(self, table: Table) -> Table:
         """Return the features as a table."""
         return Table(self.matrix(table))
-
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
-        """Return the map as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
-        described: list[dict[str, Any]] = []
-        for j, column in enumerate(self.columns):
-            if isinstance(column, CategoryFeature):
-                arrays[f"{name}.{j}.shares"] = column.shares
-                described.append(column.levels.described())
-            else:
-                arrays[f"{name}.{j}.knots"], arrays[f"{name}.{j}.heights"] = column.knots, column.heights
-                described.append({"absent": column.absent})
-        return described
-
-    @classmethod
-    def from_description(cls, described: Sequence[Any], name: str, arrays: Arrays) -> "Features":
-        """Return the map that ``described`` has written, or raise ValueError if it is none."""
-        columns: list[Feature] = []
-        for j, column in enumerate(described):
-            if "levels" in column:
-                levels = CategoryLevels.from_description(column)
-                shares = stored_array(arrays, f"{name}.{j}.shares", len(levels.names) + levels.missing)
-                if (shares < 0).any() or shares.sum() > 1 + 1e-9:
-                    raise ValueError(f"expected shares of at most 1 together in the array '{name}.{j}.shares'")
-                columns.append(CategoryFeature(levels, shares))
-            else:
-                knots = rising_array(arrays, f"{name}.{j}.knots")
-                heights = stored_array(arrays, f"{name}.{j}.heights", len(knots))
-                columns.append(NumberFeature(knots, heights, stored_share(column, "absent")))
-        return cls(tuple(columns))
 
 
 def _standardised(share: float) -> tuple[float, float]:
@@ -258,8 +239,8 @@ def _rank_curve(values: Array, counts: Array, rooms: Sequence[Room]) -> tuple[Ar
 
 
 def _category_feature(column: CountedColumn) -> CategoryFeature:
-    levels, counts = seen_levels(column)
-    return CategoryFeature(levels, counts / column.total)
+    seen, counts = seen_levels(column)
+    return CategoryFeature(seen.levels, seen.missing, counts / column.total)
 
 
 def _at_most(columns: Sequence[Feature], widest: int) -> tuple[Feature, ...]:
@@ -271,7 +252,7 @@ def _at_most(columns: Sequence[Feature], widest: int) -> tuple[Feature, ...]:
         (float(share), j)
         for j, column in enumerate(columns)
         if isinstance(column, CategoryFeature)
-        for share in column.shares[: len(column.levels.names)]
+        for share in column.shares[: len(column.levels)]
     ]
     gone = np.bincount([j for _, j in sorted(named)[:excess]], minlength=len(columns)).tolist()
     return tuple(
@@ -281,6 +262,6 @@ def _at_most(columns: Sequence[Feature], widest: int) -> tuple[Feature, ...]:
 
 
 def _with_fewer(column: CategoryFeature, left_out: int) -> CategoryFeature:
-    kept = len(column.levels.names) - left_out
-    levels = CategoryLevels(column.levels.names[:kept], column.levels.missing)
-    return CategoryFeature(levels, np.delete(column.shares, np.s_[kept : kept + left_out]))
+    kept = len(column.levels) - left_out
+    shares = np.delete(column.shares, np.s_[kept : kept + left_out])
+    return CategoryFeature(column.levels[:kept], column.missing, shares)

@@ -13,20 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.stored import Arrays, stored_value
 from likely.data.table import Block, Table
 from likely.ensemble.bins import Bins
 from likely.ensemble.calibration import LEAST, log_loss
 from likely.ensemble.combinations import Grouped
 from likely.ensemble.features import Features
-from likely.ensemble.text_scores import TextColumn
 from likely.families import Density, Family
 from likely.families.leave_one_out import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.joint import Part
 from likely.learn.class_mixtures import Line, mix
-from likely.learn.one_pass import collect_folds, deal
+from likely.learn.one_pass import deal, split_by_fold
 from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment, Statistics, class_shares, class_weights
 
@@ -64,52 +62,6 @@ class Member:
             Block(encoded, None).dense()[self.encoding.spread(uninformative)] = np.nan
         return encoded
 
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return the member as JSON, and put its arrays among ``arrays`` under names that begin with ``name``."""
-        columns = self.encoding.described(name, arrays)
-        groups = self.encoding.grouping() if isinstance(self.encoding, Grouped) else {}
-        if isinstance(self.family, Regularised):
-            # JSON knows no infinity, which a strength may be.
-            strength = self.family.strength if np.isfinite(self.family.strength) else None
-            return {
-                "kind": "discriminant",
-                "columns": columns,
-                "diagonal": self.family.diagonal,
-                "strength": strength,
-                **groups,
-            }
-        if isinstance(self.encoding, TextColumn):
-            arrays[f"{name}.exponents"] = self.family.exponents  # type: ignore[attr-defined]
-            return {"kind": "words", "columns": columns}
-        kind = "mixture" if isinstance(self.encoding, Plain) else "levels"
-        return {"kind": kind, "columns": columns, **groups}
-
-    @classmethod
-    def from_description(cls, described: Any, name: str, arrays: Arrays, family: Family) -> "Member":
-        """Return the member that ``described`` has written, or raise ValueError if it is none.
-
-        ``family`` is that of its statistics.
-        """
-        kind, columns = stored_value(described, "kind", str), stored_value(described, "columns", list)
-        if not all(isinstance(column, dict) for column in columns):
-            raise ValueError("expected a description of every column, got something else")
-        if kind == "levels":
-            return cls(_grouped(described, Bins.from_description(columns, name, arrays)), LeaveOneOut())
-        if kind == "words" and family.calibrated:
-            return cls(TextColumn.from_description(columns), family)
-        if kind == "mixture" and family.shares_rows:
-            return cls(Plain.from_description(columns), family)
-        if kind != "discriminant":
-            kinds = "'discriminant', 'levels', 'words' or 'mixture'"
-            raise ValueError(f"expected a member of the kind {kinds}, got {kind[:80]!r}")
-        strength = np.inf if described.get("strength") is None else stored_value(described, "strength", float)
-        own = Regularised(stored_value(described, "diagonal", float), strength)
-        return cls(_grouped(described, Features.from_description(columns, name, arrays)), own)
-
-
-def _grouped(described: Any, inner: Features | Bins) -> Features | Bins | Grouped:
-    return Grouped.from_description(described, inner) if "groups" in described else inner
-
 
 class Folds(NamedTuple):
     """Rows with their classes, dealt out to folds; rows whose classes were guessed are in none, and always learned."""
@@ -143,8 +95,10 @@ class Folds(NamedTuple):
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
-        folds = collect_folds(encoded, self.assignment, self.places, (Part(family, None),))
-        parts = [fold.blocks[0] for fold in folds]
+        classes, count = self.assignment.classes, int(self.places.max()) + 1
+        k = len(classes)
+        together = family.collect(Block(encoded, None), split_by_fold(self.assignment, self.places, count))
+        parts = [together.of_classes(slice(fold * k, (fold + 1) * k), classes) for fold in range(count)]
         # One origin for all, so that adding them is adding their sums.
         return tuple(p if p.origin is None else p.rebased(np.zeros_like(p.origin)) for p in parts)
 
@@ -270,6 +224,34 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     return Chosen(settled, statistics, out, score)
 
 
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """One column of texts of a table of ``of`` columns."""
+
+    column: int
+    of: int
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return 1
+
+    def encoded(self, table: Table) -> Table:
+        """Return the column alone."""
+        return Table(np.zeros((table.rows, 1)), strings={0: Block(table, [self.column]).texts()})
+
+    def by_column(self, parts: Array) -> Array:
+        """Return what is said of every column of the table."""
+        found = np.zeros((len(parts), self.of))
+        found[:, self.column] = parts[:, 0]
+        return found
+
+    def validate(self) -> None:
+        """Raise ValueError unless the column is one of the table."""
+        if not 0 <= self.column < self.of:
+            raise ValueError(f"expected a column from 0 to {self.of - 1}, got {self.column}")
+
+
 @dataclass(frozen=True)
 class Plain:
     """The columns of a table as they are: so many."""
@@ -288,16 +270,6 @@ class Plain:
     def by_column(self, odds: Any) -> Array:
         """Return what every column says."""
         return np.asarray(odds)
-
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
-        """Return the encoding as JSON."""
-        return [{"width": self.width}]
-
-    @classmethod
-    def from_description(cls, described: list[dict[str, Any]]) -> "Plain":
-        """Return the encoding that was described, or raise ValueError if it is none."""
-        width: int = stored_value(described[0] if len(described) == 1 else {}, "width", int)
-        return cls(width)
 
 
 def choose_mixture(

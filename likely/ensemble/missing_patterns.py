@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.distinct import random_shares
-from likely.data.stored import Arrays, stored_value
 from likely.data.table import Block, Table
 from likely.statistics import Array
 
@@ -99,25 +98,12 @@ class MissingPairs:
         missing[rows[~unlike]] = False
         return missing
 
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return the number of rows as JSON, and put the counts among ``arrays`` under names that begin with it."""
-        arrays[f"{name}.columns"], arrays[f"{name}.counts"] = self.columns, self.counts
-        return {"rows": self.rows}
-
-    @classmethod
-    def from_description(cls, described: Any, name: str, arrays: Arrays, width: int) -> "MissingPairs":
-        """Return the pairs of a table of so many columns that were described, or raise ValueError if there are none."""
-        if described is None:  # the first files did not have them: all pairs are as usual as others
-            return cls(np.arange(width), np.ones((width, width)), 1.0)
-        columns, counts = (arrays.get(f"{name}.{part}", np.zeros(0)) for part in ("columns", "counts"))
-        rows: float = stored_value(described, "rows", float)
-        if columns.dtype != np.int64 or columns.ndim != 1 or (np.diff(columns, prepend=-1, append=width) <= 0).any():
-            raise ValueError(f"expected rising numbers of {width} columns in the array '{name}.columns', got others")
-        if counts.dtype != np.float64 or counts.shape != (len(columns),) * 2 or not (counts >= 0).all():
-            raise ValueError(f"expected a weight of each pair of columns in the array '{name}.counts', got others")
-        if not 0 <= rows < np.inf or not np.isfinite(counts).all():
-            raise ValueError("expected a finite weight of all rows and of each pair of columns, got others")
-        return cls(columns, counts, rows)
+    def validate(self) -> None:
+        """Raise ValueError unless there is a weight of each pair of columns, whose numbers rise, and of all rows."""
+        if self.columns.ndim != 1 or (np.diff(self.columns, prepend=-1) <= 0).any():
+            raise ValueError("expected rising numbers of columns with missing cells, got others")
+        if self.counts.shape != self.columns.shape * 2 or (self.counts < 0).any() or not self.rows >= 0:
+            raise ValueError("expected a weight of all rows and of each pair of columns, got others")
 
 
 def missing_cells(table: Table) -> Mask:

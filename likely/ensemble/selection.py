@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.column_values import CountedColumn, counted_columns
 from likely.data.distinct import DistinctRows, drawn_rows, in_parts
-from likely.data.stored import Arrays, stored_value
 from likely.data.table import Block, Table
 from likely.ensemble.bins import BINS, Bins
 from likely.ensemble.calibration import Calibration, log_loss
@@ -25,6 +24,7 @@ from likely.ensemble.members import (
     Folds,
     Member,
     MemberEncoding,
+    TextColumn,
     choose_discriminant,
     choose_levels,
     choose_words,
@@ -32,8 +32,7 @@ from likely.ensemble.members import (
 )
 from likely.ensemble.missing_patterns import MissingPairs, missing_cells, with_hidden
 from likely.ensemble.splits import with_splits
-from likely.ensemble.text_scores import TextColumn
-from likely.families import Density, Family
+from likely.families import Density
 from likely.learn.one_pass import collect
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_shares, class_weights
 
@@ -136,46 +135,19 @@ class Selection:
         given = self.densities if any(member.family.shares_rows for member in self.members) else None
         return collect(table, assignment, tuple(member.part for member in self.members), given)
 
-    def described(self, name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return all but the statistics as JSON, and put arrays among ``arrays`` under names that begin with ``name``.
-
-        The labels of the calibrated classes are for the caller to keep.
-        """
-        members = [member.described(f"{name}.{i}", arrays) for i, member in enumerate(self.members)]
-        return {
-            "members": members,
-            "calibration": self.calibration.described(f"{name}.calibration", arrays),
-            "missing": self.missing.described(f"{name}.missing", arrays),
-        }
-
-    @classmethod
-    def from_description(
-        cls,
-        described: Any,
-        name: str,
-        arrays: Arrays,
-        statistics: JointStatistics,
-        families: Sequence[Family],
-        calibrated: Labels,
-        width: int,
-    ) -> Self:
-        """Return the selection that ``described`` has written, or raise ValueError if it is none.
-
-        The statistics and their families are taken as they are: one for each member, as wide as its encoding.
-        """
-        listed = stored_value(described, "members", list)
-        if len(families) != len(listed):
-            raise ValueError("expected statistics of each member, got others")
-        members = tuple(
-            Member.from_description(member, f"{name}.{i}", arrays, family)
-            for i, (member, family) in enumerate(zip(listed, families, strict=True))
-        )
-        calibration = Calibration.from_description(described.get("calibration"), f"{name}.calibration", arrays)
-        sizes = len(calibration.weights), len(calibration.bias), len(statistics.blocks)
-        if sizes != (len(members), len(calibrated), len(members)) or not np.isin(calibrated, statistics.classes).all():
+    def validate(self, width: int, widths: Sequence[int]) -> None:
+        """Raise ValueError unless all is of tables of ``width`` columns, and of members encoded in so many columns."""
+        sizes = len(self.calibration.weights), len(self.calibration.bias), len(self.statistics.blocks)
+        if sizes != (len(self.members), len(self.calibrated), len(self.members)):
             raise ValueError("expected a weight and statistics of each member and a bias of each class, got others")
-        missing = MissingPairs.from_description(described.get("missing"), f"{name}.missing", arrays, width)
-        return cls(members, statistics, calibration, calibrated, missing)
+        if not np.isin(self.calibrated, self.classes).all():
+            raise ValueError("expected biases of classes that were learned, got others")
+        encodings = [member.encoding for member in self.members]
+        of = {len(each.columns) if isinstance(each, Features | Bins) else each.of for each in encodings}
+        if of != {width} or [encoding.width for encoding in encodings] != list(widths):
+            raise ValueError(f"expected members of {width} columns, encoded as their statistics are, got others")
+        if (self.missing.columns >= width).any():
+            raise ValueError(f"expected missing cells of {width} columns, got others")
 
     @cached_property
     def densities(self) -> tuple[Density, ...]:
@@ -359,7 +331,17 @@ def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[A
 
 
 def same_members(one: Selection, two: Selection) -> bool:
-    """Whether two selections have the same members and calibration."""
-    arrays: tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]] = {}, {}
-    described = one.described("", arrays[0]), two.described("", arrays[1])
-    return described[0] == described[1] and all(np.array_equal(a, arrays[1][name]) for name, a in arrays[0].items())
+    """Whether two selections have the same members and calibration, whatever rows they have learned."""
+    return _same((one.members, one.calibration, one.missing), (two.members, two.calibration, two.missing))
+
+
+def _same(one: Any, two: Any) -> bool:
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, two)
+    if isinstance(one, tuple):
+        return len(one) == len(two) and all(map(_same, one, two))
+    if is_dataclass(one):
+        return all(_same(getattr(one, field.name), getattr(two, field.name)) for field in fields(one))
+    return bool(one == two)

@@ -1,49 +1,162 @@
-"""What every generative classifier does, whatever its families: learn, merge, forget, and answer."""
+"""The classifier for tables: families by the types of columns, and calibrated probabilities by default."""
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any, Self
+from copy import copy
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from likely.data.labels import read_assignment
-from likely.data.table import Columns, Table
-from likely.engines.labelled import tell_of_unlabelled
-from likely.estimators.kept import Kept
-from likely.families import on_one_line
+from likely.data.table import SparseRows, Table
+from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixture
+from likely.ensemble.selection import Selection, select
+from likely.estimators import fitting
+from likely.estimators.checkpoint import ProgressLine
+from likely.estimators.column_families import ColumnFamilies, count_tags
+from likely.estimators.cross_validation import evaluate
+from likely.estimators.fitting import Begun, Guessed, Plan
+from likely.estimators.laws import Laws
+from likely.estimators.protocol import Estimator, tags_of
+from likely.families import Gaussian, Together
 from likely.joint import Part
-from likely.learn.one_pass import collect, training_folds
-from likely.model.evaluation import Evaluation, SummedEvaluation, dealt
-from likely.model.semi_supervised import Partly, check_unlabelled
-from likely.model.state import Knowledge, few
-from likely.statistics import Assignment, JointStatistics, Labels
+from likely.learn.class_mixture_density import MixedStatistics
+from likely.learn.class_mixtures import Mixed, mix
+from likely.model.evaluation import Evaluation, SummedEvaluation
+from likely.model.questions import Questions
+from likely.model.state import State
+from likely.statistics import Assignment, JointStatistics, class_weights
+
+# Rows that every component is imagined to have, as in a mixture.
+PSEUDO_ROWS = 1e-4
 
 
-class GenerativeClassifier(Kept):
-    """A classifier that models p(x, y). Subclasses say which family each column follows."""
+class Classifier(Questions, Estimator):
+    """Classify the rows of any table, holes and all, with probabilities that can be trusted.
 
-    priors: Any
-    unlabelled: Any = None
-    """How much a row without a label counts; None if each must have one."""
+    Two views of the same rows compare the classes: naive Bayes of levels, and a regularised discriminant of ranks and
+    categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
+    other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
+    statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
+    answered by ``joint_``, the families of the columns in every class; if that is a mixture, it is a third view.
 
-    @abstractmethod
-    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
-        """Return the family of every block of columns."""
+    Parameters
+    ----------
+    columns
+        what the columns are, by name: a kind, "number", "integer", "boolean", "category", "date", "text" or "ignore",
+        or a family, such as "log-normal"; others are chosen by their type
+    calibrate
+        choose among models and calibrate their probabilities; otherwise the joint alone compares classes
+    covariance
+        how Gaussian columns hang together in the joint: "diagonal", not at all given the class; "full", by a covariance
+        of each class; "tied", by one of all classes
+    components
+        how many components each class is a mixture of, at most: 1, more, or "auto", as many as the BIC favours. Such a
+        joint also helps to compare classes. Models of components learn more rows, but cannot be merged, nor forget.
+    priors
+        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+    smoothing, pseudo_rows, unbiased
+        as of ``NaiveBayes``, for the joint
+    missing
+        text or numbers that stand for a missing cell of a table, such as ``["?", -999]``
+    together
+        columns of categories that depend on each other: a list of names, or several lists
+    unlabelled
+        as of ``NaiveBayes``
+    random_state
+        the seed by which rows are dealt into folds
 
-    def _given_priors(self) -> Any:
-        """Return the class weights that were given, in any form that ``read_priors`` takes."""
-        return self.priors
+    Attributes
+    ----------
+    schema_
+        what the columns of the table are
+    target_
+        the name of the column that holds the label
+    selection_
+        the members that compare classes, and how they are weighed and calibrated; None without ``calibrate``
+    classes_, class_count_, priors_, joint_, n_features_in_, feature_names_in_
+        as of ``NaiveBayes``
 
-    @property
-    def unlabelled_(self) -> float | None:
-        """How much each row without a label counted in the last ``fit``.
+    Examples
+    --------
+    >>> from likely import Classifier
+    >>> birds = [
+    ...     {"mass": 3750, "island": "Torgersen", "species": "Adelie"},
+    ...     {"mass": 3800, "island": None, "species": "Adelie"},
+    ...     {"mass": 5000, "island": "Biscoe", "species": "Gentoo"},
+    ...     {"mass": None, "island": "Biscoe", "species": "Gentoo"},
+    ... ]
+    >>> model = Classifier().fit(birds, "species")
+    >>> model.predict([{"mass": 5100, "island": "Biscoe"}, {"island": "Torgersen", "mass": 3700}]).tolist()
+    ['Gentoo', 'Adelie']
+    """
 
-        None if it was given none, left them out, or if something was learned, forgotten or loaded since.
-        """
-        found: float | None = self._known().derived.get("unlabelled")
-        return found
+    # Kinds, ranks, bins, weights of members and the calibration are those that the first rows have decided.
+    laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
+
+    def __init__(
+        self,
+        columns: Any = "auto",
+        *,
+        calibrate: bool = True,
+        covariance: str = "diagonal",
+        components: Any = 1,
+        priors: Any = None,
+        smoothing: Any = 1.0,
+        pseudo_rows: float = 0.0,
+        unbiased: bool = False,
+        missing: Any = (),
+        together: Any = (),
+        unlabelled: Any = "auto",
+        random_state: int = 0,
+    ):
+        self.columns = columns
+        self.calibrate = calibrate
+        self.covariance = covariance
+        self.components = components
+        self.priors = priors
+        self.smoothing = smoothing
+        self.pseudo_rows = pseudo_rows
+        self.unbiased = unbiased
+        self.missing = missing
+        self.together = together
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+
+    def plan(self) -> Plan:
+        """Return what is to be fitted: families by type, mixtures of components, and an ensemble to compare classes."""
+        components = self._components()
+        # A component needs some imagined rows, or it could be one row.
+        pseudo_rows = self.pseudo_rows if components == 1 or self.pseudo_rows else PSEUDO_ROWS
+        correlates = self.covariance != "diagonal"
+        columns = ColumnFamilies(self.columns, self.smoothing, pseudo_rows, self.together, self.unbiased, correlates)
+
+        def families(table: Table, assignment: Assignment) -> tuple[Part, ...]:
+            parts = columns(table, assignment)
+            if not correlates:
+                return parts
+            # A little shrinkage, chosen by the rows, so that every class has an inverse; of components, imagined rows.
+            full = Gaussian(
+                "full",
+                tied=self.covariance == "tied",
+                shrinkage=0.0 if components != 1 else "oas",
+                pseudo_rows=pseudo_rows,
+                uncorrelated=components != 1,
+            )
+            return tuple(part._replace(family=full) if type(part.family) is Gaussian else part for part in parts)
+
+        return Plan(
+            "Classifier",
+            families,
+            "table",
+            self.columns,
+            self.missing,
+            by_type=columns.by_type,
+            begin=None if components == 1 else self._mixtures,
+            compare=self._compared if self.calibrate else None,
+            chosen=bool(self.calibrate) or components != 1,
+            priors=self.priors,
+            unlabelled=self.unlabelled,
+            random_state=self.random_state,
+        )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all that was learned before.
@@ -51,217 +164,125 @@ class GenerativeClassifier(Kept):
         Parameters
         ----------
         X
-            rows × columns of numbers; NaN is a missing cell
+            a matrix of numbers, in which NaN is a missing cell; or a table: a frame of pandas or Polars, an Arrow
+            table, a DuckDB relation, a list of dicts, or the path of a CSV, Parquet, Arrow or JSON lines file; or an
+            array or frame of Dask, or a frame of Spark or Ray, which is learned on the workers
         y
-            a label for each row; None or NaN where it is not known, if the model has ``unlabelled``
+            a label for each row, of Dask's blocks in as many blocks; or, if X is a table, the name of the column that
+            holds it
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        table = self._read_first(X)
-        knowledge = self._learned(table, y, sample_weight)
-        self._solve_now(table, knowledge)
-        self._keep(table, knowledge)
-        self._note(table, sample_weight, more=False)
+        self._state = fitting.fit(self.plan(), X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
+        """Learn from more rows. What the first rows decided stays: types, ranks, bins, and the calibration.
 
         ``classes`` may name labels that will come later; labels not named are learned when they come.
         """
-        labels = None if classes is None else _read_classes(classes)
-        if not hasattr(self, "_knowledge"):
-            table = self._read_first(X)
-            self._keep(table, self._learned(table, y, sample_weight, labels))
-            self._note(table, sample_weight, more=False)
-            return self
-        known = self._knowledge
-        table = self._read_next(X)
-        statistics = known.statistics + known.collect(table, read_assignment(y, sample_weight, table.rows))
-        self._replace(known.with_statistics(statistics if labels is None else statistics.with_classes(labels)))
-        self._note(table, sample_weight, more=True)
+        before = getattr(self, "_state", None)
+        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
         return self
 
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned, as if their rows had been given to this one.
 
-        The others stay as they are.
+        All must have been chosen on the same rows: fit one, and let ``emptied`` copies of it learn other rows. The
+        others stay as they are.
         """
-        knowledge = self._known()
-        statistics = knowledge.statistics
-        for other in others:
-            if type(other) is not type(self) or not _same(self.get_params(), other.get_params()):
-                raise ValueError(
-                    f"expected a model with the same parameters, {on_one_line(self)}, got {on_one_line(other)}: "
-                    "fit both alike"
-                )
-            theirs = other._known()
-            shapes = [[(type(part.family), part.columns) for part in known.parts] for known in (knowledge, theirs)]
-            if theirs.columns != knowledge.columns:
-                raise ValueError(
-                    f"expected a model of {_described(knowledge.columns)}, got one of {_described(theirs.columns)}"
-                )
-            if shapes[0] != shapes[1]:
-                raise ValueError(_other_families(knowledge, theirs))
-            statistics = statistics + theirs.statistics
-        self._replace(knowledge.with_statistics(statistics))
+        self._state = fitting.merge(self, others)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be had it never seen them."""
-        self._known()
-        table = self._read_next(X)
-        self._forget(table, read_assignment(y, sample_weight, table.rows))
+        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
         return self
-
-    def _forget(self, table: Table, assignment: Assignment) -> None:
-        self._without(self._known().collect(table, assignment))
-
-    def _without(self, gone: JointStatistics) -> None:
-        """Take statistics away."""
-        knowledge = self._known()
-        statistics = knowledge.statistics - gone
-        if not statistics.weights.sums["weight"].any():
-            raise ValueError(
-                "expected some rows to be left, got a request to forget all of them: use a new model instead"
-            )
-        self._replace(knowledge.with_statistics(statistics))
-
-    def _learned(self, table: Table, y: Any, sample_weight: Any, classes: Labels | None = None) -> Knowledge:
-        partly = check_unlabelled(self.unlabelled) is not None
-        knowledge = self._begun_partly(table, read_assignment(y, sample_weight, table.rows, partly=partly))
-        statistics = knowledge.statistics
-        if classes is not None:
-            unknown = np.setdiff1d(statistics.classes, classes)
-            if len(unknown):
-                raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown.tolist()[0]!r} in y")
-            knowledge = knowledge.with_statistics(statistics.with_classes(classes))
-        return knowledge
-
-    def _begun_partly(self, table: Table, assignment: Assignment) -> Knowledge:
-        """Learn first rows, of which some may have no label: their code is −1."""
-        is_known = assignment.codes >= 0
-        if is_known.all():
-            return self._begun(table, assignment)
-        counted = np.full(table.rows, True) if assignment.weights is None else assignment.weights > 0
-        known, count = int((is_known & counted).sum()), int((~is_known & counted).sum())
-        if not known:
-            raise ValueError("expected a positive weight in some row that has a label, got only zeros")
-        rows = Partly(table, assignment, self._begun)
-        if not self._learns_unlabelled(known, count):
-            tell_of_unlabelled(count)
-            return rows.expected(0.0)
-        knowledge, weight = rows.learned(check_unlabelled(self.unlabelled))
-        if weight == 0:
-            tell_of_unlabelled(count, why=": labels that are held back are expected no better with them")
-        knowledge.derived["unlabelled"] = weight
-        return knowledge
-
-    def _learns_unlabelled(self, known: int, count: int) -> bool:
-        """Say whether so many rows without a label, beside others, are worth learning from."""
-        unlabelled = check_unlabelled(self.unlabelled)
-        return count >= known if unlabelled == "auto" else bool(count and unlabelled)
-
-    def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
-        """Learn first rows: they decide what every column follows. Nothing is judged by those that were guessed."""
-        parts, statistics = self._first(table, assignment, self._parts(table, assignment))
-        return Knowledge(parts, statistics, table.columns, self._given_priors())
-
-    def _first(
-        self, table: Table, assignment: Assignment, parts: tuple[Part, ...]
-    ) -> tuple[tuple[Part, ...], JointStatistics]:
-        """Return the parts of the joint and the statistics of first rows."""
-        return parts, collect(table, assignment, parts)
-
-    def _solve_now(self, table: Table, knowledge: Knowledge) -> None:
-        """Solve what ``fit`` has learned, so that what cannot be solved is said at once."""
-        knowledge.joint  # noqa: B018
 
     def evaluate(
         self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
     ) -> Evaluation | SummedEvaluation:
         """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
 
-        The rows are dealt into folds, statistics are collected fold by fold in one pass, and each fold is predicted by
-        a model of the others.
-
-        >>> from likely import NaiveBayes
-        >>> X = [[1.0], [1.5], [2.0], [4.0], [4.5], [5.0]]
-        >>> NaiveBayes().evaluate(X, ["a", "a", "a", "b", "b", "b"], folds=3).accuracy
-        1.0
+        The rows are assigned to cross-validation folds; each is predicted by a model that was chosen and calibrated on
+        the others. Many rows in files or partitions stay on the workers, as for ``NaiveBayes``.
         """
-        table = self._read_first(X)
-        partly = check_unlabelled(self.unlabelled) is not None
-        assignment = read_assignment(y, sample_weight, table.rows, partly=partly)
-        return self._evaluated(table, assignment, folds, random_state)
+        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
 
-    def _evaluated(self, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
-        known = assignment.codes >= 0
-        places = np.full(table.rows, -1, dtype=np.int64)
-        places[known] = dealt(assignment.codes[known], folds, random_state)
-        probabilities = np.empty((table.rows, len(assignment.classes)))
-        for fold, knowledge in enumerate(self._without_each_fold(table, assignment, places)):
-            held = places == fold
-            probabilities[held] = knowledge.comparison.posterior(table.taken(held))
-        weights = np.ones(table.rows) if assignment.weights is None else assignment.weights
-        codes = assignment.codes[known].astype(np.int64)
-        return Evaluation(assignment.classes, codes, probabilities[known], weights[known], folds)
+    def emptied(self) -> Self:
+        """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.
 
-    def _without_each_fold(
-        self, table: Table, assignment: Assignment, places: NDArray[np.int64]
-    ) -> Iterator[Knowledge]:
-        """Return for each fold what is learned from the others, and from rows without a label, which are in none."""
-        # What is chosen by the rows is chosen without the fold, too.
-        chosen = getattr(self, "calibrate", False) or getattr(self, "components", 1) != 1
-        if chosen or (places < 0).any():
-            for fold in range(int(places.max()) + 1):
-                others = places != fold
-                yield self._begun_partly(table.taken(others), assignment.taken(others))
-            return
-        parts = self._parts(table, assignment)
-        for statistics in training_folds(table, assignment, places, parts):
-            yield Knowledge(parts, statistics, table.columns, self._given_priors())
+        >>> from likely import Classifier
+        >>> X, y = [[1.0], [1.5], [4.0], [4.5]], ["a", "a", "b", "b"]
+        >>> here = Classifier().fit(X, y)
+        >>> elsewhere = here.emptied().partial_fit([[2.0], [5.0]], ["a", "b"])
+        >>> here.merge(elsewhere).class_count_.tolist()
+        [3.0, 3.0]
+        """
+        model = copy(self)
+        model._state = fitting.emptied(self.fitted())
+        return model
 
+    @property
+    def unlabelled_(self) -> float | None:
+        """How much each row without a label counted in the last ``fit``.
 
-def _read_classes(classes: Any) -> Labels:
-    try:
-        return np.unique(np.asarray(classes))
-    except TypeError:
-        raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
+        None if it was given none, left them out, or if something was learned, forgotten or loaded since.
+        """
+        return self.fitted().unlabelled
 
+    @property
+    def selection_(self) -> Selection | None:
+        """The ensemble that compares classes."""
+        return self.fitted().selection
 
-def _same(one: Any, other: Any) -> bool:
-    """Say whether two parameters are equal, arrays by their elements."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if is_dataclass(one) and type(one) is type(other):
-        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return np.array_equal(one, other) if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) else one == other
+    def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> Begun:
+        """Find the components of every class."""
+        if not parts:
+            return Begun(parts, JointStatistics(class_weights(assignment), ()))
+        with ProgressLine(True) as line:
+            part, statistics = mix(table, assignment, parts, self._components(), self.random_state, line=line)
+        return Begun((part,), JointStatistics(class_weights(assignment), (statistics,)))
 
-
-def _other_families(one: Knowledge, other: Knowledge) -> str:
-    """Say which column is of another family in two models."""
-    names = [
-        {
-            j: part.family.name
-            for part in known.parts
-            if part.encoding is None
-            for j in (range(known.columns.width) if part.columns is None else part.columns)
-        }
-        for known in (one, other)
-    ]
-    for j in range(one.columns.width):
-        own, theirs = names[0].get(j, "ignore"), names[1].get(j, "ignore")
-        if own != theirs:
-            name = one.columns.name(j)
-            return (
-                f"expected a model of the same families, got {own!r} and {theirs!r} in {one.columns.listed([j])}: fit "
-                f"both with columns={{{name!r}: {own!r}}}, or let one go on where the other began"
+    def _compared(self, state: State, table: Table, assignment: Assignment, guessed: Guessed) -> State:
+        """Choose the ensemble that is to compare classes, by rows that are predicted from other folds."""
+        if isinstance(table.cells, SparseRows):
+            raise TypeError(
+                "Sparse data was passed for X, but Classifier needs dense data: use X.toarray(), calibrate=False, or "
+                "NaiveBayes for a bag of words"
             )
-    return "expected a model of the same families, got one of others: fit both with the same columns="
+        parts, line = state.parts, ProgressLine(True)
+        more: list[tuple[MemberEncoding, Chooser]] = []
+        if len(parts) == 1 and isinstance(parts[0].family, Mixed):
+            parts = parts[0].family.blocks
+            # How many there are in each class was found from all rows: to look for it in every fold takes far longer.
+            found = state.statistics.blocks[0]
+            assert isinstance(found, MixedStatistics)
+            numbers = np.maximum((found.weights > 0).sum(axis=0), 1).tolist()
+            chooser = partial(choose_mixture, parts=parts, components=numbers, seed=self.random_state, line=line)
+            more.append((Plain(table.columns.width), chooser))
+        groups = tuple(
+            tuple(range(table.columns.width) if part.columns is None else part.columns)
+            for part in parts
+            if isinstance(part.family, Together)
+        )
+        with line:
+            chosen = select(table, assignment, seed=self.random_state, groups=groups, guessed=guessed, more=more)
+        return state.with_ensemble(chosen)
 
+    def _components(self) -> int | str:
+        """Return how many components a class has, or raise if that, or the covariance, is not said well."""
+        if self.covariance not in ("diagonal", "full", "tied"):
+            raise ValueError(f"expected covariance='diagonal', 'full' or 'tied', got {self.covariance!r}")
+        given = self.components.item() if isinstance(self.components, np.generic) else self.components
+        if type(given) in (int, str) and (given == "auto" or (type(given) is int and given >= 1)):
+            if given != 1 and self.covariance == "tied":
+                raise ValueError(
+                    "expected covariance='diagonal' or 'full' of classes that are mixtures, got 'tied': choose one"
+                )
+            return given  # type: ignore[no-any-return]
+        raise ValueError(f"expected components as a whole number of 1 or more, or 'auto', got {self.components!r}")
 
-def _described(columns: Columns) -> str:
-    return f"{columns.width} columns" if columns.names is None else f"the columns {few(columns.names)}"
+    def __sklearn_tags__(self) -> Any:
+        sparse, positive_only = count_tags(self.columns)
+        return tags_of("classifier", sparse=sparse and not self.calibrate, positive_only=positive_only)

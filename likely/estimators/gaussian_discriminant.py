@@ -4,33 +4,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from likely.data.folds import Without
-from likely.data.rows import Rows, open_rows
-from likely.data.schema import Schema, read_target
 from likely.data.table import SparseRows, Table
-from likely.engines import rows_of, with_labels
-from likely.engines.labelled import (
-    collected,
-    is_typed,
-    labelled_whole,
-    tell_of_unlabelled,
-    together,
-)
-from likely.engines.sampling import sampled
-from likely.ensemble.selection import SAMPLE
-from likely.estimators.evaluated_rows import StreamedClassifier
-from likely.estimators.kmeans_rows import numbers_of, schema_of
-from likely.estimators.labelled_rows import any_holes, with_missing_cells
+from likely.estimators import fitting
+from likely.estimators.cross_validation import evaluate
+from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
+from likely.estimators.protocol import Estimator, tags_of
 from likely.families import Gaussian
 from likely.joint import Part
 from likely.model.evaluation import Evaluation, SummedEvaluation
-from likely.model.semi_supervised import check_unlabelled
-from likely.model.state import Knowledge
+from likely.model.questions import Questions
 from likely.statistics import Array, Assignment
 
 
-class GaussianDiscriminant(StreamedClassifier):
+class GaussianDiscriminant(Questions, Estimator):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
     Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
@@ -111,6 +98,27 @@ class GaussianDiscriminant(StreamedClassifier):
         self.unbiased = unbiased
         self.unlabelled = unlabelled
 
+    def plan(self) -> Plan:
+        """Return what is to be fitted: one Gaussian of all columns, responsibilities by the labels."""
+        shrinkage = self.shrinkage
+        if shrinkage is None:
+            shrinkage = "oas" if self.covariance == "full" else 0.0
+        family = Gaussian(self.covariance, self.tied, shrinkage, self.target, self.pseudo_rows, self.unbiased)
+
+        def families(table: Table, _: Assignment) -> tuple[Part, ...]:
+            if isinstance(table.cells, SparseRows):
+                raise TypeError("expected a dense array, got a sparse matrix: call X.toarray() first")
+            return (Part(family, None),)
+
+        return Plan(
+            "GaussianDiscriminant",
+            families,
+            "numbers",
+            expects_missing=family.covariance == "full",
+            priors=self.priors,
+            unlabelled=self.unlabelled,
+        )
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all that was learned before.
 
@@ -124,13 +132,29 @@ class GaussianDiscriminant(StreamedClassifier):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        X, y = with_labels(X, y, sample_weight)
-        if not isinstance(y, str):
-            return super().fit(X, y, sample_weight)
-        rows, schema = _opened(X, y)
-        knowledge = self._learned_of(rows, schema, y, sample_weight)
-        knowledge.joint  # noqa: B018  what cannot be solved is said at once
-        self._keep(schema.table(rows.schema.empty_table(), note=False), knowledge)
+        self._state = fitting.fit(self.plan(), X, y, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
+
+        ``classes`` may name labels that will come later; labels not named are learned when they come.
+        """
+        before = getattr(self, "_state", None)
+        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
+        return self
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned, as if their rows had been given to this one.
+
+        The others stay as they are.
+        """
+        self._state = fitting.merge(self, others)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: the model becomes what it would be had it never seen them."""
+        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
         return self
 
     def evaluate(
@@ -140,53 +164,15 @@ class GaussianDiscriminant(StreamedClassifier):
 
         X and y are those of ``fit``.
         """
-        X, y = with_labels(X, y)
-        if not isinstance(y, str):
-            return super().evaluate(X, y, folds=folds, sample_weight=sample_weight, random_state=random_state)
-        return self._evaluated_of(*_opened(X, y), y, sample_weight, folds, random_state)
+        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right; ``y`` may be the name of a column of X."""
-        X, y = with_labels(X, y) if hasattr(X, "columns") else (X, y)
-        if isinstance(y, str):
-            X = together(_opened(X, y)[0])
-            y = read_target(X, y)
-        return super().score(X, y, sample_weight)
+    @property
+    def unlabelled_(self) -> float | None:
+        """How much each row without a label counted in the last ``fit``.
 
-    def _learned_of(self, rows: Rows, schema: Schema, y: Any, sample_weight: Any) -> Knowledge:
-        """Learn from a table; many rows that do not lie in memory stay there."""
-        partly = check_unlabelled(self.unlabelled) is not None
-        some = None if rows.held else sampled(schema, rows, y, sample_weight, SAMPLE, 0, partly=partly)
-        if some is None or some.whole or self._learns_unlabelled(some.labelled, some.unlabelled):
-            return self._begun_partly(*labelled_whole(schema, rows, y, sample_weight, partly=partly))
-        tell_of_unlabelled(some.unlabelled, y)
-        known = self._begun(*some.rows)
-        without = sample_weight if isinstance(sample_weight, Without) else None
-        if self.covariance == "full" and sample_weight is without and any_holes(rows, schema):
-            start = known.statistics
-            found = with_missing_cells(rows, schema, y, without, some.labelled, start, known.parts)
-            return known.with_statistics(found)
-        every = collected(rows, schema, y, sample_weight, known.collector, note=False)
-        assert every.statistics is not None
-        return known.with_statistics(every.statistics)
-
-    def _parts_by_kind(self, schema: Schema, rows: Rows) -> tuple[Part, ...]:
-        return self._parts_of_no_rows(schema, rows)
-
-    def _read_next(self, X: Any) -> Table:
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and is_typed(X) and (not hasattr(X, "dtypes") or set(names) < set(X.columns)):
-            return schema_of(names).table(together(open_rows(X)))
-        return super()._read_next(X)
-
-    def _parts(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
-        if isinstance(table.cells, SparseRows):
-            raise TypeError("expected a dense array, got a sparse matrix: call X.toarray() first")
-        shrinkage = self.shrinkage
-        if shrinkage is None:
-            shrinkage = "oas" if self.covariance == "full" else 0.0
-        family = Gaussian(self.covariance, self.tied, shrinkage, self.target, self.pseudo_rows, self.unbiased)
-        return (Part(family, None),)
+        None if it was given none, left them out, or if something was learned, forgotten or loaded since.
+        """
+        return self.fitted().unlabelled
 
     @property
     def means_(self) -> Array:
@@ -201,8 +187,5 @@ class GaussianDiscriminant(StreamedClassifier):
         spread = np.asarray(density.covariance if family.covariance == "full" else density.variance)
         return spread[0] if float(family.tied) == 1 else spread
 
-
-def _opened(X: Any, y: str) -> tuple[Rows, Schema]:
-    """Return the rows of a table of numbers, and what its columns are, but that of the labels."""
-    rows = rows_of(X)
-    return rows, numbers_of(rows, but=y)
+    def __sklearn_tags__(self) -> Any:
+        return tags_of("classifier")

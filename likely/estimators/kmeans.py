@@ -1,15 +1,16 @@
 """k-means: groups of rows around centres."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from likely.data.labels import read_weights
 from likely.data.table import Table
-from likely.estimators.centres import Centred
-from likely.estimators.kmeans_rows import Everywhere, everywhere, moved
+from likely.estimators import fitting
+from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
-from likely.estimators.questions import random_generator
+from likely.estimators.protocol import Estimator, tags_of
 from likely.families import read_number, read_numbers
 from likely.learn.kmeans import (
     STARTS,
@@ -22,8 +23,11 @@ from likely.learn.kmeans import (
     restarts,
 )
 from likely.learn.minibatch_kmeans import Settings, follow
+from likely.learn.out_of_core import HiddenRows, moved
 from likely.learn.starts import Order, Points, read_points
 from likely.messages import tell
+from likely.model.centres import CentreQuestions, Centres
+from likely.model.questions import random_generator
 from likely.statistics import Array
 
 
@@ -35,7 +39,7 @@ class Start(NamedTuple):
     converged: bool
 
 
-class KMeans(Centred):
+class KMeans(CentreQuestions, Estimator):
     """Find groups of rows: each row belongs to the nearest centre, each centre is the mean of its rows.
 
     Labels are exact: those of the centre at the least squared distance in float64, the first of several at the same.
@@ -142,11 +146,9 @@ class KMeans(Centred):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        if (elsewhere := everywhere(X, sample_weight)) is not None:
-            return self._fit_everywhere(elsewhere)
-        table = self._read_first(X)
-        weights = read_weights(sample_weight, table.rows)
-        k = self._check(table)
+        reader, rows = fitting.open_hidden(self.plan(), X, sample_weight)
+        table, weights = rows.table, rows.weights
+        k = self._checked(table)
         exactly = self.tolerance > 0
         try:
             # With centres to begin with, the first look at the rows may as well be that of the iteration.
@@ -156,30 +158,33 @@ class KMeans(Centred):
         except UnreadError:
             points = read_points(table, exactly, weights)
             found, starts = self._best(points, k, weights)
-        self._keep_columns(table.columns)
+        centres = np.ascontiguousarray(found.centres)
+        statistics = about_centres(points, found, weights)
+        self._state = Centres(reader, statistics, centres, points.origin, points.known)  # type: ignore[arg-type]
         self.starts_ = starts
         self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.iterations
-        self._origin = points.origin
-        self.statistics_ = about_centres(points, found, weights)
-        self._keep_centres(found.centres, points.known)
         if (distinct := found.distinct) < k:
             tell(f"found {distinct} distinct clusters, fewer than n_clusters={k}: are rows of X the same?")
+        if isinstance(rows, HiddenRows):
+            self._move_everywhere(rows)
         return self
 
-    def _fit_everywhere(self, data: Everywhere) -> Self:
-        """Begin with some rows; then every movement of the centres is a pass over all. There are no ``labels_``."""
-        self.fit(data.table, sample_weight=data.weights)
-        if data.whole:
-            return self
+    def plan(self) -> Plan:
+        """Return what is to be fitted: centres of numbers, each row belongs to the nearest."""
+        return Plan("KMeans", lambda *_: (), "numbers")
+
+    def _move_everywhere(self, rows: HiddenRows) -> None:
+        """Go on from the centres of a sample: every movement is a pass over all rows. There are no ``labels_``."""
+        assert rows.everywhere is not None
         del self.labels_
-        first = (
-            self._centres if isinstance(self.start, str) else np.asarray(self.start, dtype=np.float64) - self._origin
+        state = self.fitted()
+        first = state.centres if isinstance(self.start, str) else np.asarray(self.start, np.float64) - state.origin
+        least = float(self.tolerance) * read_points(rows.table, True, rows.weights).variance
+        centres, found, self.n_iter_ = moved(
+            rows.everywhere, first, state.origin, state.known, self.max_iterations, least
         )
-        least = float(self.tolerance) * read_points(data.table, True, data.weights).variance
-        centres, found, self.n_iter_ = moved(data, first, self._origin, self._known_columns, self.max_iterations, least)
-        self.statistics_, self.inertia_ = found
-        self._keep_centres(centres, self._known_columns)
-        return self
+        statistics, self.inertia_ = found
+        self._state = replace(state, statistics=statistics, centres=np.ascontiguousarray(centres))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows: each centre becomes the mean of all rows that it was ever nearest to.
@@ -188,13 +193,13 @@ class KMeans(Centred):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, sample_weight=sample_weight)
-        table = self._read_next(X)
+        state = self.fitted()
+        table = state.reader.read(X)
         weights = read_weights(sample_weight, table.rows)
-        points, centres = self._points(table)
+        points, centres = state.points(table)
         more, self.labels_, self.inertia_ = collect(points, centres, weights)
-        self.statistics_ = self.statistics_ + more
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1  # a file need not say it
-        self._move_to_means()
+        self._state = state.with_statistics(state.statistics.restored() + more)
         return self
 
     def _best(self, points: Points, k: int, weights: Array | None) -> tuple[Clustering, list[Start]]:
@@ -226,7 +231,7 @@ class KMeans(Centred):
         settings = Settings(int(self.batch_size), int(self.max_iterations), float(self.tolerance))
         return follow(points, k, begin, times, generator, weights, settings).clustering(points, weights)
 
-    def _check(self, table: Table) -> int:
+    def _checked(self, table: Table) -> int:
         """Check the parameters, and return the number of clusters."""
         k = self.n_clusters
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
@@ -257,3 +262,6 @@ class KMeans(Centred):
                 f"got shape {start.shape}"
             )
         return int(k)
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of("clusterer", sparse=True)

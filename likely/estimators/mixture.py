@@ -1,40 +1,71 @@
 """Mixtures: groups of rows that nobody has labelled, each of its own distribution."""
 
-from functools import partial
-from typing import Any, ClassVar, Self
+import os
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.labels import read_weights
-from likely.data.rows import Rows
-from likely.data.schema import Schema
-from likely.data.table import Block, Table
-from likely.engines.labelled import is_matrix, together, with_weight
-from likely.engines.sampling import sampled
-from likely.ensemble.selection import SAMPLE
-from likely.estimators.by_column import ByColumn
-from likely.estimators.criteria import Candidate, Criteria, candidate
-from likely.estimators.hidden_rows import HiddenRows
+from likely.data.table import Block
+from likely.engines.labelled import of_one_class
+from likely.estimators import fitting
+from likely.estimators.checkpoint import Checkpoint, ProgressLine
+from likely.estimators.column_families import ColumnFamilies, count_tags
+from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
-from likely.estimators.questions import random_generator
-from likely.estimators.watching import ProgressLine, Watching
+from likely.estimators.protocol import Estimator, tags_of
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.joint import Part
-from likely.learn.em import Climb, Hidden, without_empty
 from likely.learn.first_groups import STARTS, Sample
-from likely.learn.mixtures import Aim, First, Search, Start, climbed, learned
+from likely.learn.hidden import EMResult, Hidden, without_empty
+from likely.learn.mixtures import Aim, First, Search, Start, learned, search_mixture
 from likely.messages import tell
-from likely.model.state import Knowledge
+from likely.model.questions import GROUP, Questions, random_generator
+from likely.model.state import State
+from likely.persistence.saved import save
 from likely.statistics import Array, Assignment
 
 # Imagined rows and tolerance of mixtures that are compared: next to the greatest likelihood, but no point is a group.
 _CANDIDATES_ROWS, _CANDIDATES_TOLERANCE = 0.1, 1e-5
 # So many numbers of components in a row that are worse than one before end the search.
 _PATIENCE = 2
+# Spherical, diagonal and full covariances, one for all components or one each.
+STRUCTURES = tuple((covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (True, False))
 
 
-class Mixture(ByColumn, Criteria):
+class Candidate(NamedTuple):
+    """A mixture that was tried, and how good it is: the less, the better."""
+
+    n_components: int
+    covariance: str
+    tied: bool
+    log_likelihood: float
+    free_parameters: int
+    bic: float
+    aic: float
+    icl: float
+
+
+class Selected(NamedTuple):
+    """All mixtures that were tried, the best first, and the best of them."""
+
+    table: list[Candidate]
+    best: Any
+
+
+def candidate(k: int, covariance: str, tied: bool, found: EMResult, rows: Hidden) -> Candidate:
+    """Return how good a mixture is that was found for rows."""
+    log_likelihood, free = found.log_likelihood, found.joint.free_parameters()
+    bic = -2 * log_likelihood + free * float(np.log(rows.weight))
+    sure = found.joint.posterior(rows.table, log=True).max(axis=1)
+    weights = np.ones(len(sure)) if rows.weights is None else rows.weights
+    return Candidate(
+        k, covariance, tied, log_likelihood, free, bic, -2 * log_likelihood + 2 * free, bic - 2 * float(weights @ sure)
+    )
+
+
+class Mixture(Questions, Estimator):
     """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
 
     It is fitted by expectation maximisation: the share of each row that belongs to each component, then the components
@@ -92,7 +123,7 @@ class Mixture(ByColumn, Criteria):
     n_iterations_, converged_
         how many steps the best start took, and whether it ended by itself
     log_likelihoods_
-        before every step of the best start; but for a prior no step lowers it, unless an empty component was begun anew
+        before every step of the best start; but for a prior no step lowers it, unless an empty component was restarted
     starts_
         log-likelihood, iterations and whether it converged, of each start
     n_features_in_, feature_names_in_
@@ -113,7 +144,7 @@ class Mixture(ByColumn, Criteria):
 
     # partial_fit is stepwise EM, which ends near to fit.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="not offered", merge="not offered", forget="not offered")
-    _learns_labels = False
+    answers = GROUP
     log_likelihood_: float
     log_likelihoods_: list[float]
     starts_: list[Start]
@@ -165,28 +196,25 @@ class Mixture(ByColumn, Criteria):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        schema, rows = self._read_all(X, sample_weight)
+        plan = self.plan()
+        reader, rows = fitting.open_hidden(plan, X, sample_weight, in_memory=not isinstance(self.start, str))
         table = rows.table
         k, start = self._checked(rows)
-        every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(table.rows, dtype=np.int32), rows.weights)
+        every = of_one_class(table.rows, rows.weights)
         search = Search.of(self.n_starts if isinstance(start, str) else 1, random_generator(self.random_state))
-        parts = self._parts(table, every)
+        parts = plan.families(table, every)
         for part in parts:  # infinity is refused in a sentence, before groups are looked for
             block = Block(table, part.columns)
             if isinstance(part.family, Gaussian) and any(_has_infinity(block.single(j)) for j in range(block.width)):
                 part.family.collect(block, every)
-        first = self._first(rows, parts, search.seeds)
-        aim = self._aim(rows, parts, first)
+        aim = self._aim(rows, parts, self._first(rows, parts, search.seeds))
         look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
-        with Watching(rows, aim.parts, search, **look) as watch:
-            search = climbed(rows, aim, watch.search, watch)
+        with Checkpoint(rows, aim.parts, search, **look) as watch:
+            search = search_mixture(rows, aim, watch.search, watch)
         best = search.best
         assert best is not None
-        self._tell_of(best, k)
-        self._keep(table, Knowledge(aim.parts, best.statistics, table.columns, None))
-        self._keep_schema(schema, "group")
-        if schema is None:
-            self._note(table, rows.weights, more=False)
+        self._warn_about(best, k)
+        self._state = State(aim.parts, best.statistics, reader)
         self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
@@ -219,73 +247,88 @@ class Mixture(ByColumn, Criteria):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
-        X = self._held(X)
-        known = self._known()
-        as_table = hasattr(self, "schema_") and not isinstance(X, Table)
-        table = self.schema_.table(X) if as_table else self._read_next(X)
-        batch = Hidden(table, None, read_weights(sample_weight, table.rows))
-        found = learned(known.statistics, known.joint, batch)
+        state = self.fitted()
+        reader, batch = fitting.more_hidden(state, X, sample_weight)
+        found = learned(state.statistics, state.joint, batch)
         statistics, removed = without_empty(found.statistics)
-        knowledge = known.with_statistics(statistics)
-        knowledge.joint  # noqa: B018  what cannot be solved is said before anything changes
-        _tell_of_empty(len(known.statistics.classes), removed)
-        self._replace(knowledge)
-        if as_table:
-            self.schema_ = self.schema_.reaching(with_weight(self._opened(X), None, sample_weight)[0])
-        else:
-            self._note(table, sample_weight, more=True)
-        self.log_likelihood_ = found.log_likelihood
+        new = State(state.parts, statistics, reader)
+        new.joint  # noqa: B018  what cannot be solved is said before anything changes
+        _warn_about_empty(len(state.classes), removed)
+        self._state, self.log_likelihood_ = new, found.log_likelihood
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[Any]:
         """Find the components of rows X, and return the likeliest of each row."""
         return self.fit(X, y, sample_weight).predict(X)
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean of log p(x) over the rows."""
+        return float(np.average(self.log_density(X), weights=sample_weight))
+
+    def bic(self, X: Any) -> float:
+        """Return −2 log-likelihood + free parameters × log rows (Schwarz): the less, the better."""
+        found = self.log_density(X)
+        return -2 * float(found.sum()) + self.joint_.free_parameters() * float(np.log(len(found)))
+
+    def aic(self, X: Any) -> float:
+        """Return −2 log-likelihood + 2 × free parameters (Akaike): the less, the better."""
+        return -2 * float(self.log_density(X).sum()) + 2 * self.joint_.free_parameters()
+
+    def icl(self, X: Any) -> float:
+        """Return the BIC − 2 Σ log p(a row's likeliest component), which asks for components that lie apart."""
+        return self.bic(X) - 2 * float(self.predict_log_proba(X).max(axis=1).sum())
+
     @classmethod
-    def _tried(
-        cls, X: Any, numbers: list[int], structures: list[tuple[str, bool]], by: str, parameters: dict[str, Any]
-    ) -> list[Candidate]:
-        """Return how good mixtures are, on rows that are read once, from first groups that structures share."""
-        settings = {"pseudo_rows": _CANDIDATES_ROWS, **parameters}
-        reader = cls(1, **settings)
-        rows = reader._read_all(X, None)[1]
-        rows = Hidden(rows.table, None, rows.weights)
-        every = Assignment(np.zeros(1, dtype=np.int64), np.zeros(rows.table.rows, dtype=np.int32), rows.weights)
-        generator = random_generator(reader.random_state)
-        begun = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
-        sample = Sample.of(rows, begun.seeds[0])
-        firsts: dict[int, First | None] = {}
-        same: dict[Any, Climb] = {}
-        tried: list[Candidate] = []
-        line = ProgressLine(bool(reader.progress))
-        try:
-            for covariance, tied in structures:
-                least, worse = np.inf, 0
-                for k in numbers:
-                    model = cls(k, covariance=covariance, tied=tied, **settings)
-                    model._checked(rows)
-                    parts = model._parts(rows.table, every)
-                    if k not in firsts:
-                        firsts[k] = model._first(rows, parts, begun.seeds, sample)
-                    aim = model._aim(rows, parts, firsts[k])
-                    aim = aim._replace(tolerance=max(aim.tolerance, _CANDIDATES_TOLERANCE))
-                    # Without columns of numbers, or with one, structures are the same.
-                    gaussians = (part for part in parts if type(part.family) is Gaussian)
-                    wide = sum(Block(rows.table, part.columns).width for part in gaussians)
-                    key = k, covariance if wide > 1 else "", tied if wide > 0 else True
-                    told = f"{k} components, {covariance}{', tied' if tied else ''}; {len(tried)} mixtures tried"
-                    if (found := same.get(key)) is None:
-                        found = climbed(rows, aim, begun, lambda _, told=told: line(lambda: told)).best  # type: ignore[misc]
-                    assert found is not None
-                    same[key] = found
-                    tried.append(candidate(k, covariance, tied, found, rows))
-                    price = float(getattr(tried[-1], by))
-                    least, worse = (price, 0) if price < least else (least, worse + 1)
-                    if worse == _PATIENCE and numbers == sorted(numbers):
-                        break
-        finally:
-            line.clear()
-        return tried
+    def select(
+        cls,
+        X: Any,
+        components: Iterable[int] = range(1, 10),
+        structures: Iterable[tuple[str, bool]] = STRUCTURES,
+        *,
+        by: str = "bic",
+        **parameters: Any,
+    ) -> Selected:
+        """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
+
+        Candidates are fitted next to the greatest likelihood, which the criteria ask for (``pseudo_rows=0.1``), and
+        until a step gains little; of many rows that do not lie in memory, on those that are drawn. Two numbers of
+        components in a row that are worse than one before end the search within a structure. The best is then fitted
+        as all mixtures are, to all rows.
+
+        Parameters
+        ----------
+        X
+            rows, as ``fit`` takes them
+        components
+            numbers of components
+        structures
+            pairs of ``covariance`` and ``tied``
+        by
+            "bic", "aic" or "icl"
+        parameters
+            all other parameters of the mixtures; ``pseudo_rows``, if given, is also that of the candidates
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from likely import Mixture
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
+        >>> found = Mixture.select(X, range(1, 4), [("spherical", True), ("full", False)])
+        >>> found.best
+        Mixture(covariance='spherical', tied=True)
+        >>> [candidate.n_components for candidate in found.table[:2]]
+        [2, 3]
+        """
+        if by not in ("bic", "aic", "icl"):
+            raise ValueError(f"expected by='bic', 'aic' or 'icl', got {by!r}")
+        structures, numbers = list(structures), list(components)
+        if not structures or not numbers:
+            raise ValueError("expected numbers of components and structures to choose from, got none")
+        tried = _candidates(cls, X, numbers, structures, by, parameters)
+        tried.sort(key=lambda one: float(getattr(one, by)))
+        best = tried[0]
+        made = cls(best.n_components, covariance=best.covariance, tied=best.tied, **parameters)
+        return Selected(tried, made.fit(X))
 
     @property
     def means_(self) -> Array:
@@ -296,34 +339,26 @@ class Mixture(ByColumn, Criteria):
             found[:, slice(None) if part.columns is None else part.columns] = density.means
         return found
 
-    def _read_all(self, X: Any, sample_weight: Any) -> tuple[Schema | None, Hidden]:
-        """Read the rows to begin with, and find out what the columns of a table are; those of an array are numbers.
+    def plan(self) -> Plan:
+        """Return what is to be fitted: numbers a Gaussian of all, responsibilities by EM."""
+        auto = self._auto()
+        prior = CovariancePrior(rows=None if auto else float(self.pseudo_rows))
 
-        Many rows that do not lie in memory stay there: some are drawn to begin with, then every step is a pass.
-        """
-        if not self._is_table(X):
-            table = self._read_first(X)
-            return None, Hidden(table, None, read_weights(sample_weight, table.rows))
-        opened = self._opened(X)
-        if isinstance(self.start, str):  # else there is a group for each row
-            opened, _, sample_weight = with_weight(opened, None, sample_weight)
-        read = partial(self._read_table, opened, sample_weight=sample_weight)
-        schema, rows = self._learned_as_table(opened, None, read)
-        return None if is_matrix(opened) else schema, rows
+        def gaussian(kind: type[Gaussian]) -> Gaussian:
+            if kind is Gaussian:
+                return Gaussian(self.covariance, self.tied, pseudo_rows=prior)
+            return kind(pseudo_rows=prior)
 
-    def _read_table(self, opened: Rows, schema: Schema, sample_weight: Any) -> Hidden:
-        if not opened.held and sample_weight is None and isinstance(self.start, str):
-            some = sampled(schema, opened, None, None, SAMPLE, 0, alike=True)
-            if not some.whole:
-                weights = some.rows.assignment.weights
-                return HiddenRows(some.rows.table, None, weights, (opened, schema, some.labelled))
-            return Hidden(some.rows.table)
-        table = schema.table(together(opened))
-        return Hidden(table, None, read_weights(sample_weight, table.rows))
+        pseudo_rows = 1.0 if auto else self.pseudo_rows
+        # Numbers are correlated within components, or by them.
+        families = ColumnFamilies(
+            self.columns, self.smoothing, pseudo_rows, self.together, correlates=True, gaussian=gaussian
+        )
+        return Plan("Mixture", families, "table", self.columns, self.missing)
 
-    def _gaussian(self, kind: type[Gaussian]) -> Gaussian:
-        prior = CovariancePrior(rows=None if self._auto() else float(self.pseudo_rows))
-        return Gaussian(self.covariance, self.tied, pseudo_rows=prior) if kind is Gaussian else kind(pseudo_rows=prior)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, from which ``likely.load`` returns it; all but ``checkpoint``, a path here."""
+        save(self, path, checkpoint=None)
 
     def _first(
         self, rows: Hidden, parts: tuple[Part, ...], seeds: tuple[int, ...], sample: Sample | None = None
@@ -350,9 +385,6 @@ class Mixture(ByColumn, Criteria):
         )
         return Aim(parts, k, start, float(self.tolerance), self.max_iterations, first)
 
-    def _imagined(self) -> Any:
-        return 1.0 if self._auto() else self.pseudo_rows
-
     def _auto(self) -> bool:
         """Say whether the prior is to be found from the rows, or raise if it is neither that nor a number of rows."""
         rows = self.pseudo_rows
@@ -362,9 +394,6 @@ class Mixture(ByColumn, Criteria):
         if not 0 <= read_number(rows, expected) < np.inf:
             raise ValueError(f"expected {expected}, got {on_one_line(rows)}")
         return False
-
-    def _correlates(self) -> bool:
-        return True  # within components, or by them
 
     def _checked(self, rows: Hidden) -> tuple[int, Any]:
         """Return the number of components and the start, or raise if they do not fit the rows."""
@@ -393,9 +422,6 @@ class Mixture(ByColumn, Criteria):
             )
         return int(k), start.astype(np.int32)
 
-    def _kept_parameters(self) -> dict[str, Any]:
-        return {**super()._kept_parameters(), "checkpoint": None}  # a place on this machine
-
     def _decisive(self) -> dict[str, Any]:
         """Return what the result of a fit depends on, beside the rows."""
         parameters = self.get_params()
@@ -404,20 +430,70 @@ class Mixture(ByColumn, Criteria):
             parameters["random_state"] = type(self.random_state).__name__  # its draws are in the checkpoint
         return parameters
 
-    def _tell_of(self, found: Climb, k: int) -> None:
-        _tell_of_empty(k, found.removed, found.revived)
+    def _warn_about(self, found: EMResult, k: int) -> None:
+        _warn_about_empty(k, found.removed, found.restarted)
         if not found.converged:
             tell(
                 f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
                 "raise max_iterations or tolerance"
             )
 
+    def __sklearn_tags__(self) -> Any:
+        sparse, positive_only = count_tags(self.columns)
+        return tags_of("density_estimator", sparse=sparse, positive_only=positive_only)
+
+
+def _candidates(
+    cls: type[Mixture], X: Any, numbers: list[int], structures: list[tuple[str, bool]], by: str, parameters: Any
+) -> list[Candidate]:
+    """Return how good mixtures are, on rows that are read once, from first groups that structures share."""
+    settings = {"pseudo_rows": _CANDIDATES_ROWS, **parameters}
+    reader = cls(1, **settings)
+    opened = fitting.open_hidden(reader.plan(), X, None, in_memory=not isinstance(reader.start, str))[1]
+    rows = Hidden(opened.table, None, opened.weights)
+    every = of_one_class(rows.table.rows, rows.weights)
+    generator = random_generator(reader.random_state)
+    begun = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
+    sample = Sample.of(rows, begun.seeds[0])
+    firsts: dict[int, First | None] = {}
+    same: dict[Any, EMResult] = {}
+    tried: list[Candidate] = []
+    line = ProgressLine(bool(reader.progress))
+    try:
+        for covariance, tied in structures:
+            least, worse = np.inf, 0
+            for k in numbers:
+                model = cls(k, covariance=covariance, tied=tied, **settings)
+                model._checked(rows)
+                parts = model.plan().families(rows.table, every)
+                if k not in firsts:
+                    firsts[k] = model._first(rows, parts, begun.seeds, sample)
+                aim = model._aim(rows, parts, firsts[k])
+                aim = aim._replace(tolerance=max(aim.tolerance, _CANDIDATES_TOLERANCE))
+                # Without columns of numbers, or with one, structures are the same.
+                gaussians = (part for part in parts if type(part.family) is Gaussian)
+                wide = sum(Block(rows.table, part.columns).width for part in gaussians)
+                key = k, covariance if wide > 1 else "", tied if wide > 0 else True
+                shown = f"{k} components, {covariance}{', tied' if tied else ''}; {len(tried)} mixtures tried"
+                if (found := same.get(key)) is None:
+                    found = search_mixture(rows, aim, begun, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
+                assert found is not None
+                same[key] = found
+                tried.append(candidate(k, covariance, tied, found, rows))
+                price = float(getattr(tried[-1], by))
+                least, worse = (price, 0) if price < least else (least, worse + 1)
+                if worse == _PATIENCE and numbers == sorted(numbers):
+                    break
+    finally:
+        line.clear()
+    return tried
+
 
 def _has_infinity(column: Block) -> bool:
     return bool(np.isinf(column.dense()[:, column.number(0)]).any())
 
 
-def _tell_of_empty(k: int, removed: int, revived: int = 0) -> None:
-    if removed or revived:
-        anew = f"{revived} begun anew at the rows explained worst, " if revived else ""
-        tell(f"components became empty: {anew}{removed} of {k} taken out; ask for fewer, or begin elsewhere")
+def _warn_about_empty(k: int, removed: int, restarted: int = 0) -> None:
+    if removed or restarted:
+        again = f"{restarted} restarted at the rows explained worst, " if restarted else ""
+        tell(f"components became empty: {again}{removed} of {k} taken out; ask for fewer, or begin elsewhere")

@@ -1,28 +1,38 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from likely.data.table import Table
+from likely.data.table import Block, Table
+from likely.engines import engine_of
 from likely.ensemble.discounting import Refine, collect_discounted
+from likely.ensemble.text_samples import TextSample, settled_by
+from likely.estimators import fitting
+from likely.estimators.cross_validation import evaluate
+from likely.estimators.fitting import Begun, Guessed, Plan, texts_of
 from likely.estimators.laws import Laws
-from likely.estimators.text_learning import TextLearning
-from likely.estimators.text_rows import LabelledTexts
-from likely.families import on_one_line
+from likely.estimators.protocol import Estimator, tags_of
+from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
+from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
-from likely.joint import Part
+from likely.joint import Joint, Part
+from likely.learn.one_pass import collect
 from likely.model.evaluation import Evaluation, SummedEvaluation
-from likely.model.state import Knowledge
-from likely.statistics import Assignment, JointStatistics, class_weights
-from likely.text import Analyzer, Kept, batches, is_stream, listed
+from likely.model.questions import Questions, accuracy, code_of, compared, random_generator
+from likely.model.readers import TextReader
+from likely.model.state import State, scaling
+from likely.model.word_explanation import WordExplanation, added_up
+from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
+from likely.text import Analyzer, Kept, WordStatistics
 from likely.text.tokens import folded
 
 
-class TextClassifier(TextLearning):
+class TextClassifier(Questions, Estimator):
     """Classify texts by their words, with probabilities that can be trusted.
 
     Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
@@ -141,6 +151,40 @@ class TextClassifier(TextLearning):
         self.unlabelled = unlabelled
         self.random_state = random_state
 
+    def plan(self) -> Plan:
+        """Return what is to be fitted: words class by class, and exponents of groups of words that compare classes."""
+        bag, refine = self._bag(), self._refine()
+        parts = (Part(bag, None),)
+
+        def discounted(table: Table, assignment: Assignment, _: tuple[Part, ...], guessed: Guessed) -> Begun:
+            texts, seed = table.strings[0], self.random_state
+            family, words = collect_discounted(bag, texts, assignment, seed=seed, refine=refine, guessed=guessed)
+            return Begun((Part(family, None),), JointStatistics(class_weights(assignment), (words,)))
+
+        def finish(learned: _Learned) -> Begun:
+            """Fit exponents on the texts that were drawn, if any were."""
+            statistics, family = learned.statistics, bag
+            words = statistics.blocks[0]
+            assert isinstance(words, WordStatistics)
+            if learned.sample is not None:
+                family = settled_by(bag, words, learned.sample.among(statistics.classes))
+            return Begun((Part(family, None),), statistics)
+
+        learn = partial(_Learned.of, parts=parts, draw=bool(self.calibrate), seed=self.random_state)
+        return Plan(
+            "TextClassifier",
+            lambda *_: parts,
+            "texts",
+            begin=discounted if self.calibrate else None,
+            chosen=bool(self.calibrate),
+            priors=self.priors,
+            unlabelled=self.unlabelled,
+            random_state=self.random_state,
+            collect=None if refine else learn,
+            finish=finish,
+            check=_check_words,
+        )
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from texts X and their labels y, forgetting all that was learned before.
 
@@ -165,13 +209,12 @@ class TextClassifier(TextLearning):
         >>> model.text_column_, model.predict({"text": ["a prize", "at noon"]}).tolist()
         ('text', ['s', 'l'])
         """
-        if isinstance(y, str):
-            return self._fit_table(LabelledTexts.of(X, y), sample_weight)
-        if is_stream(X) and not self._refine():
-            self._keep_learned(self._streamed(batches(X, y, sample_weight)))
-        else:
-            super().fit(X, listed(y), listed(sample_weight))
-        self._keep_column(None)
+        if isinstance(y, str) and (refine := self._refine()) and engine_of(X) is not None:
+            raise ValueError(
+                f"expected refine=0 of texts in partitions, got refine={refine!r}, which needs all of them in memory: "
+                "leave it out, or give a frame that is not in partitions"
+            )
+        self._state = fitting.fit(self.plan(), X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -181,21 +224,128 @@ class TextClassifier(TextLearning):
         result is that of ``fit`` on all texts. ``classes`` may name labels that will come later; labels not named are
         learned when they come.
         """
-        first = not hasattr(self, "_knowledge")
-        texts, labels, weights, column = self._brought(X, y, sample_weight, partly=first)
-        super().partial_fit(texts, labels, classes, weights)
-        if first:
-            self._keep_column(column)
+        before = getattr(self, "_state", None)
+        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
         return self
 
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned; the exponents stay as they are. The others stay, too."""
-        return super().merge(*others)
+        self._state = fitting.merge(self, others)
+        return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn texts: no word of them is counted any more. The exponents stay as the first texts decided."""
-        texts, labels, weights, _ = self._brought(X, y, sample_weight, partly=False)
-        return super().forget(texts, labels, weights)
+        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
+        return self
+
+    def evaluate(
+        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Evaluation | SummedEvaluation:
+        """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
+        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of texts whose class is predicted right; ``y`` may be the name of a column of a table."""
+        texts, labels, weights, _ = texts_of(self.fitted(), X, y, sample_weight, partly=True)
+        return accuracy(self.predict(texts), labels, weights)
+
+    @property
+    def unlabelled_(self) -> float | None:
+        """How much each text without a label counted in the last ``fit``, as of ``NaiveBayes``."""
+        return self.fitted().unlabelled
+
+    @property
+    def text_column_(self) -> str:
+        """The name of the column of texts, if the model was fitted on a table."""
+        reader = self.fitted().reader
+        if not isinstance(reader, TextReader) or reader.column_name is None:
+            raise AttributeError("TextClassifier was fitted on texts that are in no table")
+        return reader.column_name
+
+    @property
+    def words_(self) -> WordStatistics:
+        """What classes have of each word."""
+        words = self.fitted().statistics.blocks[0]
+        assert isinstance(words, WordStatistics)
+        return words
+
+    @property
+    def textbook_(self) -> Joint:
+        """The joint distribution of the textbook, in which words are independent: what texts are drawn from.
+
+        Words count as they come in it, whatever ``counts``, ``normalize`` and ``idf`` make of them for classes.
+        """
+        return self.fitted().textbook
+
+    def log_density(self, X: Any) -> Array:
+        """Return log p(x) of each text by the textbook's model, whatever its class: how usual its words are.
+
+        A word that was not learned does not count, and of two texts the longer is the less likely.
+        """
+        return self.textbook_.log_density(self.fitted().reader.read(X))
+
+    def sample(self, n: int = 1, random_state: Any = None, given: Any = None) -> tuple[list[str], Labels]:
+        """Draw n bags of words by the textbook's model, first y, then words given y. Returns (texts, y)."""
+        if given:
+            raise ValueError(f"expected no cells in given=, which texts do not have, got {given!r}")
+        if n < 0:
+            raise ValueError(f"expected to draw 0 texts or more, got n={n!r}")
+        joint, generator = self.textbook_, random_generator(random_state)
+        if joint.densities[0].no_density is not None:
+            raise ValueError(f"expected words with probabilities, got scores: {joint.densities[0].no_density}")
+        codes = generator.choice(len(joint.classes), size=n, p=joint.weights)
+        density = joint.densities[0]
+        assert isinstance(density, BagDensity)
+        return [" ".join(words) for words in density.bags(codes, generator)], joint.classes[codes]
+
+    def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
+        """Say that there is nothing to fill in."""
+        raise TypeError("expected a table with missing cells to fill in, got a model of texts: texts have none")
+
+    def explain(self, X: Any, label: Any = None, against: Any = None) -> WordExplanation:  # type: ignore[override]
+        """Say what each word contributes to the log-odds of ``label`` against ``against``.
+
+        By default the likeliest class of each text against the next one.
+
+        >>> from likely import TextClassifier
+        >>> model = TextClassifier(calibrate=False, ngrams=1).fit(["good fun", "no fun", "bad"], ["+", "-", "-"])
+        >>> print(model.explain(["good"]))
+        '+' against '-', log-odds
+        before reading the text      -0.693
+        good                         +0.847
+        altogether                   +0.154
+        """
+        state = self.fitted()
+        joint, comparison, table = state.joint, state.comparison, state.reader.read(X)
+        one, other = compared(state.classes, comparison.log_joint(table), label, against)
+        density = joint.densities[0]
+        assert isinstance(density, BagDensity)
+        starts, terms, counts, odds = density.word_odds(Block(table, None), one, other)
+        base, texts = comparison.log_odds(table, one, other)
+        total = base + texts[:, 0]
+        # What words say is in the proportions of the joint, and with the base adds up to what the comparison says.
+        before = subtract_logs(joint.log_weights[one], joint.log_weights[other])
+        before = before + density.constant[one] - density.constant[other]
+        odds = odds * np.repeat(scaling(added_up(odds, starts), total - before), np.diff(starts))
+        base = total - added_up(odds, starts)
+        return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
+
+    def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
+        """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
+        state = self.fitted()
+        family: Any = state.parts[0].family
+        words, c = family.kept.of(self.words_), code_of(state.classes, label)
+        counts, of_all = np.zeros(len(words.terms)), words.in_words("count")
+        own = words.codes == c
+        counts[words.words[own]] = words.sums["count"][own]
+        if not counts.any():
+            return []
+        share, shares = counts / counts.sum(), of_all / of_all.sum()
+        there = np.flatnonzero(counts)
+        gain = share[there] * np.log(share[there] / shares[there])
+        order = np.lexsort((there, -gain))[:n]
+        terms = words.terms.take(there[order]).to_pylist()
+        return list(zip(terms, gain[order].tolist(), strict=True))
 
     def _bag(self) -> Bag:
         ngrams = self.ngrams if isinstance(self.ngrams, tuple | list) else (1, self.ngrams)
@@ -234,18 +384,30 @@ class TextClassifier(TextLearning):
             raise ValueError(f"expected calibrate=True to refine, got refine={refine!r} without: leave one of them out")
         return refine  # type: ignore[no-any-return]
 
-    def _begun(self, table: Table, assignment: Assignment, guessed: NDArray[np.bool_] | None = None) -> Knowledge:
-        refine = self._refine()
-        if not self.calibrate:
-            return super()._begun(table, assignment, guessed)
-        texts, seed = table.strings[0], self.random_state
-        family, words = collect_discounted(self._bag(), texts, assignment, seed=seed, refine=refine, guessed=guessed)
-        statistics = JointStatistics(class_weights(assignment), (words,))
-        return Knowledge((Part(family, None),), statistics, table.columns, self._given_priors())
+    def __sklearn_tags__(self) -> Any:
+        return tags_of("classifier")
 
-    def evaluate(
-        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation | SummedEvaluation:
-        """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
-        texts, labels, weights, _ = self._brought(X, y, sample_weight, partly=True)
-        return super().evaluate(texts, labels, folds=folds, sample_weight=weights, random_state=random_state)
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """What was learned of some texts: their words, and if exponents are to be fitted, some of the texts."""
+
+    statistics: JointStatistics
+    sample: TextSample | None
+
+    @classmethod
+    def of(cls, table: Table, assignment: Assignment, parts: tuple[Part, ...], draw: bool, seed: Any) -> "_Learned":
+        """Learn texts whose classes are known; ``draw``: whether some of them are kept."""
+        sample = TextSample.of(table.strings[0], assignment, seed) if draw else None
+        return cls(collect(table, assignment, parts), sample)
+
+    def __add__(self, other: "_Learned") -> "_Learned":
+        sample = None if self.sample is None or other.sample is None else self.sample + other.sample
+        return _Learned(self.statistics + other.statistics, sample)
+
+
+def _check_words(_: Table, state: State) -> None:
+    (words,), (part,) = state.statistics.blocks, state.parts
+    assert isinstance(words, WordStatistics)
+    assert isinstance(part.family, Bag)
+    part.family.kept.check(words, part.family.least_documents)

@@ -2,6 +2,7 @@
 
 from likely.families.base import (
     Density,
+    EMInput,
     EMStep,
     Family,
     LinearForm,
@@ -34,6 +35,7 @@ __all__ = [
     "Counts",
     "CovariancePrior",
     "Density",
+    "EMInput",
     "EMStep",
     "Exponential",
     "Family",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.table import Block, Columns, Table
+from likely.messages import Advice, Setting
 from likely.native import BadCellError
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics
 
@@ -30,6 +31,20 @@ class QuadraticForm(NamedTuple):
     A: Array
     b: Array
     c: Array
+
+
+class EMInput(NamedTuple):
+    """What a step of EM starts from: the rows, the class weights and density of the step before, and known classes.
+
+    ``codes``: the indices of the classes that are known, −1 of the others; ``weights``: how much rows count.
+    """
+
+    block: Block
+    given: "Density"
+    classes: Labels
+    log_weights: Array
+    codes: NDArray[np.int32] | None
+    weights: Array | None
 
 
 class EMStep(NamedTuple):
@@ -160,19 +175,8 @@ class Family(ABC):
         """Collect the statistics of rows of which a share belongs to each class: one class after the other."""
         return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
 
-    def em_step(
-        self,
-        block: Block,
-        given: Density,
-        classes: Labels,
-        log_weights: Array,
-        codes: NDArray[np.int32] | None,
-        weights: Array | None,
-    ) -> EMStep | None:
-        """Take a step of EM in one pass, if this family is all there is and has a kernel for that; None if not.
-
-        ``codes``: the indices of the classes that are known, −1 of the others; ``weights``: how much rows count.
-        """
+    def em_step(self, at: EMInput) -> EMStep | None:
+        """Take a step of EM in one pass, if this family is all there is and has a kernel for that; None if not."""
         return None
 
     def free_parameters(self, density: Density, classes: int) -> int:
@@ -220,17 +224,17 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
         where = f"{table.place(row)} of {table.columns.listed([column])}"
         remedy = _remedy(value, column, table)
-        raise ValueError(f"{negative}expected {expects}, got {value:g} in {where}: {remedy}") from None
+        raise ValueError(Advice(f"{negative}expected {expects}, got {value:g} in {where}: ", *remedy)) from None
 
 
-def _remedy(value: float, column: int, table: Table) -> str:
+def _remedy(value: float, column: int, table: Table) -> tuple[str | Setting, ...]:
     if np.isinf(value):
-        return "replace infinity by a number, or by NaN if the value is not known"
+        return ("replace infinity by a number, or by NaN if the value is not known",)
     if table.reader is not None:
-        return "correct the value, or set it to NaN if it is not known"
+        return ("correct the value, or set it to NaN if it is not known",)
     if table.kinds:
-        return f'correct the value, or fit with columns={{{table.columns.name(column)!r}: "number"}}'
-    return "correct the value, set it to NaN if it is not known, or choose another family for the column"
+        return "correct the value, or fit with ", Setting.of_column(table.columns.name(column), "number", '"number"')
+    return ("correct the value, set it to NaN if it is not known, or choose another family for the column",)
 
 
 def on_one_line(value: Any) -> str:

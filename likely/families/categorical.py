@@ -55,7 +55,7 @@ class Categorical(Smoothed):
         """Return every column's categories, sorted, and their weights (categories × classes)."""
         if isinstance(assignment, Shared):
             shares = np.ascontiguousarray(assignment.shares)
-            return native.collect_shared_categories(
+            return native.collect_responsibility_categories(
                 block.dense(), block.columns, self.domain, shares, assignment.weights
             )
         classes, codes, weights = assignment

@@ -193,9 +193,10 @@ class Full(Structure):
         if isinstance(self.shrinkage, str):
             scaled = covariance / (scale[:, :, None] * scale[:, None, :])
             if fourth is None:
-                share = _oas(scaled, n, varying)
+                ratio = _oas(scaled, n, varying)
             else:
-                share = _ledoit_wolf(scaled, n, varying, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
+                ratio = _ledoit_wolf(scaled, n, varying, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
+            share = _share(*ratio)
         else:
             share = np.full(len(covariance), float(self.shrinkage))
         share = share[:, None, None]
@@ -238,23 +239,23 @@ def _at_least(variance: Array, floor: float, within: Array, of_all: Array) -> Ar
     return np.where(lifted > 0, lifted, 1.0)
 
 
-def _oas(covariance: Array, n: Array, d: Array) -> Array:
-    """Return the oracle-approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010), for each class.
+def _oas(covariance: Array, n: Array, d: Array) -> tuple[Array, Array]:
+    """Return part and whole of the oracle-approximating shrinkage of Chen, Wiesel, Eldar and Hero (2010).
 
     d is the number of columns that vary: others have no covariance to shrink.
     """
     mean = np.einsum("cii->c", covariance) / d
     alpha = (covariance**2).sum(axis=(1, 2)) / d**2
-    return _share(alpha + mean**2, (n + 1) * (alpha - mean**2 / d))
+    return alpha + mean**2, (n + 1) * (alpha - mean**2 / d)
 
 
-def _ledoit_wolf(covariance: Array, n: Array, d: Array, fourth: Array) -> Array:
-    """Return the shrinkage of Ledoit and Wolf (2004), for each class."""
+def _ledoit_wolf(covariance: Array, n: Array, d: Array, fourth: Array) -> tuple[Array, Array]:
+    """Return part and whole of the shrinkage of Ledoit and Wolf (2004), for each class."""
     mean = np.einsum("cii->c", covariance) / d
     squares = (covariance**2).sum(axis=(1, 2))
     n = np.maximum(n, 1.0)
     noise = (fourth.sum(axis=(1, 2)) / n - squares) / n
-    return _share(np.clip(noise, 0.0, None), squares - d * mean**2)
+    return np.clip(noise, 0.0, None), squares - d * mean**2
 
 
 def oas_shrinkage(correlation: Array, n: float) -> float:
@@ -263,7 +264,7 @@ def oas_shrinkage(correlation: Array, n: float) -> float:
     >>> oas_shrinkage(np.eye(3), 100.0), round(oas_shrinkage(np.array([[1.0, 0.5], [0.5, 1.0]]), 100.0), 3)
     (1.0, 0.129)
     """
-    return float(_oas(correlation[None], np.array([n]), np.array([len(correlation)]))[0])
+    return float(_share(*_oas(correlation[None], np.array([n]), np.array([len(correlation)])))[0])
 
 
 def _share(part: Array, whole: Array) -> Array:

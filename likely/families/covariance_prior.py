@@ -51,6 +51,11 @@ class CovariancePrior:
             if self.rows is None or len(shape) not in (1, 2) or len(set(shape)) != 1 or not finite:
                 raise ValueError("expected the variances or the covariance of a prior and its rows, got others")
 
+    def validate(self) -> None:
+        """Raise ValueError if the covariance is yet to be found, as that of no fitted model is."""
+        if self.covariance is None:
+            raise ValueError("expected the covariance of a prior that was found from rows, got none")
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, CovariancePrior)

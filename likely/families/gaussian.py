@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block
-from likely.families.base import Density, EMStep, Family, UnsolvableError, on_one_line, read_number
+from likely.families.base import Density, EMInput, EMStep, Family, UnsolvableError, on_one_line, read_number
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian_density import DiagonalGaussian, FlatGaussian, FullGaussian
@@ -198,45 +198,37 @@ class Gaussian(Family):
         # The likelihood divides by n, n − 1 is for the end; and of flat directions nothing could be expected.
         likeliest = replace(self, unbiased=False, flat=None)
         return collect_missing(
-            block, assignment, likeliest.moments, lambda sums: likeliest._solved(sums, _COLLINEAR_EXPECTED)
+            block, assignment, likeliest.moments, lambda sums: likeliest.solve(sums, _COLLINEAR_EXPECTED)
         )
 
     def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
         origin = np.ascontiguousarray(np.nan_to_num(given.mean))  # type: ignore[attr-defined]
         about = (np.ascontiguousarray(shared.shares), shared.weights, origin)
         if self.covariance != "full":
-            sums = native.collect_shared_moments(block.dense(), block.columns, self.domain, *about)
+            sums = native.collect_responsibility_moments(block.dense(), block.columns, self.domain, *about)
             return _moments_about(origin, shared.classes, sums)
         # One covariance of all classes needs no products of each.
         tied = self.tied == 1 and self.pooling is None
         try:
-            sums = native.collect_shared_scatter(block.dense(), block.columns, *about, tied)
+            sums = native.collect_responsibility_scatter(block.dense(), block.columns, *about, tied)
         except native.BadCellError as error:
             if not np.isnan(error.args[2]):
                 raise
             return collect_expected(block, shared, given)
         return full_statistics(shared.classes, sums, origin)
 
-    def em_step(
-        self,
-        block: Block,
-        given: Density,
-        classes: Labels,
-        log_weights: Array,
-        codes: NDArray[np.int32] | None,
-        weights: Array | None,
-    ) -> EMStep | None:
+    def em_step(self, at: EMInput) -> EMStep | None:
         """Take the E step and collect for the M step in one pass over the rows, if columns are independent numbers."""
-        if not isinstance(given, DiagonalGaussian) or self.domain != "real":
+        if not isinstance(at.given, DiagonalGaussian) or self.domain != "real":
             return None
-        mean, precision, constant = given.kernel
+        mean, precision, constant = at.given.kernel
         found = native.step_gaussian(
-            block.dense(), block.columns, mean, precision, constant, log_weights, codes, weights
+            at.block.dense(), at.block.columns, mean, precision, constant, at.log_weights, at.codes, at.weights
         )
         if found is None:
             return None
         log_likelihood, (class_weights, *sums) = found
-        return EMStep(log_likelihood, class_weights, _moments_about(mean, classes, sums))
+        return EMStep(log_likelihood, class_weights, _moments_about(mean, at.classes, sums))
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of means, and of variances and covariances in as many matrices as there are."""
@@ -286,11 +278,8 @@ class Gaussian(Family):
         covariances = density.covariance if isinstance(density, FullGaussian) else density.variance  # type: ignore[attr-defined]
         return self.pseudo_rows.log_density(covariances, density.classes)
 
-    def solve(self, statistics: Statistics) -> Density:
-        """Return a Gaussian density for every class."""
-        return self._solved(statistics, _COLLINEAR)
-
-    def _solved(self, statistics: Statistics, collinear: float) -> Density:
+    def solve(self, statistics: Statistics, collinear: float = _COLLINEAR) -> Density:
+        """Return a Gaussian density for every class; ``collinear``: how little is left of a column that has none."""
         moments = self.moments(statistics)
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":

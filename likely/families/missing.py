@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block
+from likely.em import iterate
 from likely.families.moments import Moments, collect_moments, over
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics, class_weights
 
@@ -29,8 +30,6 @@ _SETTLED = 1e-10
 # What a change of the logarithm of a determinant counts beside: it falls for ever on the way to a covariance without an
 # inverse, long after the covariance itself has settled.
 _LOGARITHM = 1e-6
-# A leap is taken back if it makes the next step this many times as long as the last one.
-_LONGEST = 20.0
 
 
 class Parameters(NamedTuple):
@@ -110,7 +109,7 @@ def collect_expected(block: Block, shared: Shared, given: Any) -> Statistics:
     """Return the sums of rows with missing cells that are expected under the given Gaussians."""
     origin = np.ascontiguousarray(np.nan_to_num(given.mean))
     shares = np.ascontiguousarray(shared.shares)
-    sums = native.collect_shared_expected(
+    sums = native.collect_responsibility_expected(
         block.dense(), block.columns, shares, shared.weights, origin, np.ascontiguousarray(given.precision)
     )
     return full_statistics(shared.classes, sums, origin)
@@ -148,7 +147,7 @@ def collect_missing(
     expectation = Expectation.of(x, assignment, start.origin)
     product = expectation.complete.sums["product"] + as_all * constant
     expectation = replace(expectation, complete=_with_product(expectation.complete, product))
-    statistics = _settled(expectation, start, parameters)
+    statistics = _expected_sums(expectation, start, parameters)
     return replace(statistics, origin=np.where(constant & unseen.all(axis=0), np.nan, start.origin))
 
 
@@ -173,42 +172,38 @@ def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistic
     return full_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
 
 
-def _settled(expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]) -> Statistics:
-    """Take steps from the start until they change nothing, and return the expected sums.
+class _At(NamedTuple):
+    """Expected sums, and the parameters that they solve to."""
 
-    After every two steps comes a leap to where they seem to lead, taken back if the step from there is much longer.
-    """
-    given, trail, length = parameters(start), [start], np.inf
-    before_leap: tuple[Parameters, Statistics] | None = None
-    for _ in range(_MOST_STEPS):
-        statistics = expectation(given)
-        try:
-            found = parameters(statistics)
-            change = found.change(given)
-        except np.linalg.LinAlgError:
-            if before_leap is None:
-                raise
-            change = np.inf
-        if change < _SETTLED:
-            return statistics
-        if before_leap is not None and not change <= _LONGEST * length:
-            given, trail, before_leap = before_leap[0], [before_leap[1]], None
-            continue
-        given, length, before_leap = found, change, None
-        trail.append(statistics)
-        if len(trail) == 3:
-            leap = _leap(trail)
-            try:
-                given, trail, before_leap = parameters(leap), [leap], (found, statistics)
-            except np.linalg.LinAlgError:
-                trail = [statistics]
-    warnings.warn(
-        f"expected means and covariances that settle within {_MOST_STEPS} steps, got a change of {change:.1g} standard "
-        "deviations in the last one: leave out columns with few cells, or use more shrinkage or tied=True",
-        RuntimeWarning,
-        stacklevel=2,
+    statistics: Statistics
+    parameters: Parameters
+
+
+def _expected_sums(
+    expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]
+) -> Statistics:
+    """Take EM steps from the start until they change nothing, and return the expected sums."""
+
+    def solved(statistics: Statistics) -> _At:
+        return _At(statistics, parameters(statistics))
+
+    found = iterate(
+        solved(start),
+        lambda at: solved(expectation(at.parameters)),
+        lambda new, old: new.parameters.change(old.parameters),
+        tolerance=_SETTLED,
+        most=_MOST_STEPS,
+        leap=lambda trail: solved(_leap([at.statistics for at in trail])),
     )
-    return statistics
+    if not found.converged:
+        warnings.warn(
+            f"expected means and covariances that settle within {_MOST_STEPS} steps, got a change of "
+            f"{found.change:.1g} standard deviations in the last one: leave out columns with few cells, or use more "
+            "shrinkage or tied=True",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return found.at.statistics
 
 
 def _leap(trail: list[Statistics]) -> Statistics:

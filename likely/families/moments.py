@@ -38,7 +38,7 @@ def collect_moments(
 def _shared_moments(block: Block, shared: Shared, domain: str) -> Statistics:
     origin = np.zeros((len(shared.classes), block.width))
     shares = np.ascontiguousarray(shared.shares)
-    arrays = native.collect_shared_moments(block.dense(), block.columns, domain, shares, shared.weights, origin)
+    arrays = native.collect_responsibility_moments(block.dense(), block.columns, domain, shares, shared.weights, origin)
     sums = dict(zip(("weight", "sum", "square"), arrays, strict=True))
     return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": shared.classes}, origin)
 

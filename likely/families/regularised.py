@@ -21,6 +21,9 @@ from likely.statistics import Array, Assignment, Statistics
 _COLLINEAR = 1e-12
 
 
+_FULL = Gaussian(covariance="full")
+
+
 @dataclass(frozen=True)
 class Regularised(Family):
     """A Gaussian in every class, whose covariance is pulled to a shared one, and that one to a diagonal.
@@ -61,7 +64,7 @@ class Regularised(Family):
             # Expected sums would not add up: a cell that is missing is learned as the mean of features, which is 0.
             filled = np.nan_to_num(cells, nan=0.0, posinf=np.inf, neginf=-np.inf)
             block = block._replace(table=replace(block.table, cells=filled))
-        return Gaussian(covariance="full").collect(block, assignment)
+        return _FULL._collect(block, assignment)
 
     def solve(self, statistics: Statistics) -> FullGaussian:
         """Return a Gaussian density for every class."""

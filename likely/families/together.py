@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block, Table
+from likely.em import iterate
 from likely.families.base import Codes, Density, subtract_logs
 from likely.families.categorical import log_dirichlet, within_classes, without_unseen
 from likely.families.named import Named, NamedDensity, names_in
@@ -89,17 +90,19 @@ class Together(Named):
         def shares_of(counted: Array) -> Array:
             return within_classes(counted.reshape(flat)).reshape(shape)
 
-        # Holes at first count as if columns said nothing of each other.
-        shares = shares_of(whole + sum(each / prod(shape[j + 1] for j in gone) for gone, each in counts.items()))
-        for _ in range(_STEPS if counts else 0):
+        def step(shares: Array) -> Array:
             expected = whole.copy()
             for gone, counted in counts.items():
                 margin = shares.sum(axis=tuple(j + 1 for j in gone), keepdims=True)
                 expected += shares * np.divide(counted, margin, out=np.zeros_like(counted), where=margin > 0)
-            before, shares = shares, shares_of(expected)
-            if np.abs(shares - before).max(initial=0.0) < _CLOSE:
-                break
-        return shares
+            return shares_of(expected)
+
+        def change(new: Array, old: Array) -> float:
+            return float(np.abs(new - old).max(initial=0.0))
+
+        # Missing cells at first count as if columns said nothing of each other.
+        start = shares_of(whole + sum(each / prod(shape[j + 1] for j in gone) for gone, each in counts.items()))
+        return iterate(start, step, change, tolerance=_CLOSE, most=_STEPS if counts else 0).at
 
 
 def combined(block: Block) -> tuple[Array, Labels]:

@@ -47,7 +47,7 @@ def _log_shares(count: Array, smoothing: Array) -> Array:
         empty = (count + smoothing).sum(axis=1) == 0
         of_all = count.sum(axis=0)
         count = np.where(empty[:, None], of_all if of_all.any() else 1.0, count)
-    return native.log_shares(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
+    return native.log_probabilities(np.ascontiguousarray(count), np.ascontiguousarray(smoothing.ravel()))
 
 
 class Multinomial(Smoothed):

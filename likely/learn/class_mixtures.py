@@ -16,8 +16,8 @@ from likely.data.table import Block, Columns, Table
 from likely.families import Density, Family
 from likely.joint import Joint, Part
 from likely.learn.class_mixture_density import MixedDensity, MixedStatistics, columns_of
-from likely.learn.em import Climb, Hidden
-from likely.learn.mixtures import Aim, Search, climbed
+from likely.learn.hidden import EMResult, Hidden
+from likely.learn.mixtures import Aim, Search, search_mixture
 from likely.messages import printable
 from likely.statistics import Assignment, JointStatistics, Statistics
 
@@ -165,15 +165,15 @@ def _mixture(
     starts: int,
     label: str,
     line: Line,
-) -> Climb:
+) -> EMResult:
     """Return the mixture of one class."""
     # A row of weight 2 is two rows, but weights may also be shares of 1.
     most = max(rows.table.rows, round(rows.weight)) // _ROWS_EACH or 1
     if not isinstance(components, str):
-        return _climbed(rows, parts, min(components, most), generator, starts, label, line)
+        return _searched(rows, parts, min(components, most), generator, starts, label, line)
     best, least = None, np.inf
     for k in range(1, min(_MOST, most) + 1):
-        found = _climbed(rows, parts, k, generator, starts, label, line)
+        found = _searched(rows, parts, k, generator, starts, label, line)
         price = found.joint.free_parameters() * np.log(max(rows.weight, 1.0))
         bic = -2 * found.log_likelihood + price
         if best is not None and not bic < least:
@@ -183,14 +183,14 @@ def _mixture(
     return best
 
 
-def _climbed(
+def _searched(
     rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any, starts: int, label: str, line: Line
-) -> Climb:
-    def told() -> str:
+) -> EMResult:
+    def line_of() -> str:
         return f"{k} component{'s' if k > 1 else ''} of class {label}"
 
     search = Search.of(starts if k > 1 else 1, generator)
     aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
-    best = climbed(rows, aim, search, watch=lambda _: line(told)).best
+    best = search_mixture(rows, aim, search, watch=lambda _: line(line_of)).best
     assert best is not None
     return best

@@ -11,7 +11,7 @@ from likely.data.distinct import DistinctRows, drawn_rows
 from likely.data.table import Block, SparseRows, Table
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.learn.em import Hidden
+from likely.learn.hidden import Hidden
 from likely.learn.kmeans import Clustering, restarts
 from likely.learn.one_pass import collect
 from likely.learn.starts import read_points

@@ -1,4 +1,4 @@
-"""Mixtures: several climbs of expectation maximisation, of which one is kept; empty components; batches."""
+"""Mixtures: EM from several starts, of which one is kept; empty components; batches."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.data.table import Block
 from likely.joint import Joint, Part
-from likely.learn.em import Ascent, Climb, Hidden, Step, climb
 from likely.learn.first_groups import ROUNDING, STARTS, Sample, begin, collected, first_codes, full_columns
+from likely.learn.hidden import EMResult, EMState, Hidden, Step, em
 from likely.learn.one_pass import collect
 from likely.statistics import Array, Assignment, JointStatistics
 
@@ -28,14 +28,14 @@ class Start(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Several climbs, one after the other, as far as they are. It can go on from there, and ends at the same bits."""
+    """EM from several starts, one after the other, as far as it is. It can go on from there, to the same bits."""
 
     seeds: tuple[int, ...]
     """of the rows that first groups are looked for in, and of each start"""
     starts: tuple[Start, ...] = ()
     """those that have ended"""
-    best: Climb | None = None
-    present: Ascent | None = None
+    best: EMResult | None = None
+    present: EMState | None = None
     """where the next one is, if it has begun"""
 
     @classmethod
@@ -43,7 +43,7 @@ class Search(NamedTuple):
         """Return a search that has not begun."""
         return cls(tuple(generator.integers(1 << 62, size=times + 1).tolist()))
 
-    def ended(self, found: Climb) -> Self:
+    def ended(self, found: EMResult) -> Self:
         """Return the search after one more start."""
         reached, best = found.log_posterior, self.best
         start = Start(found.log_likelihood, len(found.log_likelihoods) - 1, found.converged)
@@ -77,12 +77,12 @@ class First(NamedTuple):
         return cls(sample, Assignment(np.arange(k), codes, sample.weights))
 
 
-def climbed(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], object]) -> Search:
-    """Begin as often as there are seeds, and climb from there; ``watch`` is told before every further step."""
+def search_mixture(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], object]) -> Search:
+    """Run EM from as many starts as there are seeds; ``watch`` is given the search before every further step."""
     sample = None if aim.first is None else aim.first.sample
 
-    def revive(statistics: JointStatistics, joint: Joint) -> JointStatistics:
-        return revived(rows, aim, statistics, joint)
+    def restart(statistics: JointStatistics, joint: Joint) -> JointStatistics:
+        return restarted(rows, aim, statistics, joint)
 
     while len(search.starts) < len(search.seeds) - 1:
         turn = len(search.starts)
@@ -97,24 +97,24 @@ def climbed(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], ob
                 first = rows.prepared(first, aim.parts, aim.tolerance, aim.most)
             else:
                 first = collected(rows.table, Assignment(np.arange(aim.k), aim.start, rows.weights), aim.parts)
-            search = search._replace(present=Ascent(first))
+            search = search._replace(present=EMState(first))
             watch(search)
         assert search.present is not None
-        found = climb(
+        found = em(
             rows,
             search.present,
             aim.parts,
             tolerance=aim.tolerance,
             most=aim.most,
-            revive=revive,
+            restart=restart,
             watch=lambda at, search=search: watch(search._replace(present=at)),  # type: ignore[misc]
         )
         search = search.ended(found)
     return search
 
 
-def revived(rows: Hidden, aim: Aim, statistics: JointStatistics, joint: Joint) -> JointStatistics:
-    """Begin a component anew, beside those that are left, at the rows that they explain worst."""
+def restarted(rows: Hidden, aim: Aim, statistics: JointStatistics, joint: Joint) -> JointStatistics:
+    """Restart a component, beside those that are left, at the rows that they explain worst."""
     table = rows.table
     weights = np.ones(table.rows) if rows.weights is None else rows.weights
     taken = _least_likely(joint.log_density(table), weights, float(weights.sum()) / (_SHARE * aim.k))

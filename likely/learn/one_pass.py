@@ -34,28 +34,22 @@ def collect(
     >>> statistics.weights.sums["weight"].tolist()
     [2.0, 1.0]
     """
-    densities = [None] * len(parts) if given is None else given
-    blocks = (_collect(table, assignment, part, density) for part, density in zip(parts, densities, strict=True))
+    blocks: list[Statistics] = []
+    for i, part in enumerate(parts):
+        density = None if given is None else given[i]
+        if part.encoding is None:
+            blocks.append(part.family.collect(Block(table, part.columns), assignment, density))
+            continue
+        assert isinstance(assignment, Assignment)
+        # What is made of the columns may be many times as large as they are.
+        step = max(_TILE // max(part.encoding.width, 1), 256)
+        tiles: list[Statistics] = []
+        for first in range(0, max(table.rows, 1), step):
+            tile = part.encoding.encoded(table.between(first, first + step))
+            own = assignment.taken(slice(first, first + step))
+            tiles.append(part.family.collect(Block(tile, None), own, density))
+        blocks.append(reduce(operator.add, tiles))
     return JointStatistics(class_weights(assignment), tuple(blocks))
-
-
-def _collect(table: Table, assignment: Assignment | Shared, part: Part, given: Density | None) -> Statistics:
-    if part.encoding is None:
-        return part.family.collect(Block(table, part.columns), assignment, given)
-    assert isinstance(assignment, Assignment)
-    # What is made of the columns may be many times as large as they are.
-    step = max(_TILE // max(part.encoding.width, 1), 256)
-    return reduce(
-        operator.add,
-        (
-            part.family.collect(
-                Block(part.encoding.encoded(table.between(first, first + step)), None),
-                assignment.taken(slice(first, first + step)),
-                given,
-            )
-            for first in range(0, max(table.rows, 1), step)
-        ),
-    )
 
 
 def deal(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
@@ -76,11 +70,16 @@ def collect_folds(
 
     ``count``: how many folds there are, if the last ones may have no rows here.
     """
-    classes, codes, weights = assignment
-    k, count = len(classes), int(folds.max()) + 1 if count is None else count
-    split = Assignment(np.arange(count * k), (folds * k + codes).astype(np.int32), weights)
-    together = collect(table, split, parts)
+    classes, count = assignment.classes, int(folds.max()) + 1 if count is None else count
+    k, together = len(classes), collect(table, split_by_fold(assignment, folds, count), parts)
     return [together.of_classes(slice(fold * k, (fold + 1) * k), classes) for fold in range(count)]
+
+
+def split_by_fold(assignment: Assignment, folds: NDArray[np.int64], count: int) -> Assignment:
+    """Return an assignment in which each class of each fold is a class of its own, fold by fold."""
+    classes, codes, weights = assignment
+    k = len(classes)
+    return Assignment(np.arange(count * k), (folds * k + codes).astype(np.int32), weights)
 
 
 def all_but_each(pieces: list[JointStatistics]) -> Iterator[JointStatistics]:

@@ -105,7 +105,7 @@ def read_points(table: Table, exactly: bool = False, weights: Array | None = Non
     if isinstance(cells, tuple):
         return _read_sparse(table, cells, weights)
     with readable_errors(table, "finite numbers"):
-        holes = native.kmeans_holes(cells) if look else None
+        holes = native.kmeans_missing(cells) if look else None
         # Without missing cells some rows tell well enough where the mean is, if they all count alike.
         step = 1 if holes or exactly or weights is not None else max(1, table.rows // _SAMPLE)
         some = cells[::step]

@@ -18,9 +18,9 @@ from likely.data.distinct import ranks
 from likely.data.table import Table
 from likely.ensemble.calibration import LEAST, fitted_temperature
 from likely.families import UnsolvableError
-from likely.learn.em import Hidden, climb
+from likely.learn.hidden import Hidden, em
 from likely.learn.one_pass import deal
-from likely.model.state import Knowledge
+from likely.model.state import State
 from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment
 
@@ -33,7 +33,7 @@ _LEAST_SHARE = 0.05
 _MOST_STEPS = 300
 _TOLERANCE = 1e-7
 
-Begin = Callable[[Table, Assignment, NDArray[np.bool_] | None], Knowledge]
+Begin = Callable[[Table, Assignment, NDArray[np.bool_] | None], State]
 
 
 class Judged(NamedTuple):
@@ -69,7 +69,7 @@ class Partly(NamedTuple):
         """Which rows have a label."""
         return self.assignment.codes >= 0
 
-    def learned(self, unlabelled: float | str) -> tuple[Knowledge, float]:
+    def learned(self, unlabelled: float | str) -> tuple[State, float]:
         """Learn from all rows. Returns what was learned, and how much each row without a label counted.
 
         ``unlabelled``: how much, or "auto": 1 if labels are expected better than without them, and else 0.
@@ -80,31 +80,29 @@ class Partly(NamedTuple):
             judged = self.judged(weight)
             if not judged.better_than(self.judged(0.0)):
                 return self.expected(0.0), 0.0
-        knowledge = self.expected(weight)
-        if knowledge.calibrated and weight > 0:
+        state = self.expected(weight)
+        if state.calibrated and weight > 0:
             # Rows were shared by a model that knew the labels it was calibrated by: it is less sure than it seems.
-            knowledge = knowledge.tempered((judged or self.judged(weight)).temperature)
-        return knowledge, weight
+            state = state.tempered((judged or self.judged(weight)).temperature)
+        return state, weight
 
-    def expected(self, weight: float) -> Knowledge:
+    def expected(self, weight: float) -> State:
         """Learn from rows with a label, and then from those without by what they are expected to be."""
         known = self.known
-        knowledge = self.begin(self.table.taken(known), self.assignment.taken(known), None)
+        state = self.begin(self.table.taken(known), self.assignment.taken(known), None)
         if weight == 0 or known.all():
-            return knowledge
-        apart = knowledge.calibrated or any(part.family.shares_rows for part in knowledge.parts)
+            return state
+        apart = state.calibrated or any(part.family.shares_rows for part in state.parts)
         if not apart and not self.table.strings:
             weights = np.where(known, 1.0, weight) * self._weights
             rows = Hidden(self.table, self.assignment.codes, weights)
-            given = knowledge.given_weights
-            found = climb(
-                rows, knowledge.statistics, knowledge.parts, tolerance=_TOLERANCE, most=_MOST_STEPS, priors=given
-            )
-            return knowledge.with_statistics(found.statistics)
+            given = state.given_weights
+            found = em(rows, state.statistics, state.parts, tolerance=_TOLERANCE, most=_MOST_STEPS, priors=given)
+            return state.with_statistics(found.statistics)
         others = self.table.taken(~known)
         for _ in range(_STEPS):
-            knowledge = self.begin(*self._shared(knowledge.comparison.posterior(others), weight))
-        return knowledge
+            state = self.begin(*self._shared(state.comparison.posterior(others), weight))
+        return state
 
     def judged(self, weight: float) -> Judged:
         """Take one fold of rows with a label away after the other, and see how well their labels are expected."""
@@ -121,8 +119,8 @@ class Partly(NamedTuple):
             hidden[held], weights[held] = -1, 0.0
             try:
                 left = Assignment(self.assignment.classes, hidden, weights)
-                knowledge = self._replace(assignment=left).expected(weight)
-                found[folds == fold] = knowledge.comparison.posterior(self.table.taken(held), log=True)
+                state = self._replace(assignment=left).expected(weight)
+                found[folds == fold] = state.comparison.posterior(self.table.taken(held), log=True)
             except UnsolvableError:
                 return nothing
         found = np.maximum(np.nan_to_num(found, nan=LEAST), LEAST)

@@ -1,117 +1,170 @@
-"""What a classifier has learned, and the class weights that were given to it."""
+"""What a fitted estimator has: statistics, the joint that they solve to, and what compares classes."""
 
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.table import Columns, Table
 from likely.ensemble.selection import Selection
-from likely.families import read_numbers, subtract_logs
+from likely.families import on_one_line, read_numbers, subtract_logs
 from likely.joint import Joint, LogOdds, Part
 from likely.learn.one_pass import collect
+from likely.model.readers import Reader
 from likely.statistics import Array, Assignment, JointStatistics, Labels
 
 ALIKE = "alike"
 
 
-class Knowledge:
-    """What a classifier has learned: its parts, the statistics, and the joint that they solve to.
+class NotFittedError(ValueError, AttributeError):
+    """A question was asked before ``fit``."""
 
-    Classes are compared by the members of a selection, if there is one, and otherwise by the joint.
+
+def not_fitted(name: str) -> Exception:
+    """Return the error for an estimator without data: scikit-learn's own where it is loaded."""
+    exceptions = sys.modules.get("sklearn.exceptions")
+    kind = NotFittedError if exceptions is None else exceptions.NotFittedError
+    error: Exception = kind(f"This {name} instance is not fitted yet: call fit(X, y) or partial_fit(X, y) first.")
+    return error
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a fitted estimator has: statistics, the joint that they solve to, and how rows are read.
+
+    It is never changed: learning, merging and forgetting make another. Classes are compared by the ensemble, if there
+    is one, and otherwise by the joint.
+
+    Parameters
+    ----------
+    parts
+        the family of every block of columns, and then those of the ensemble's members
+    statistics
+        of the same parts
+    reader
+        how rows are read, and answers shown
+    priors
+        the class weights that were given, in any form that ``read_priors`` takes
+    ensemble
+        what compares classes, beside the joint
+    unlabelled
+        how much each row without a label counted; None if there were none, or something was learned since
     """
 
-    def __init__(
-        self,
-        parts: tuple[Part, ...],
-        statistics: JointStatistics,
-        columns: Columns,
-        priors: Any,
-        selection: Selection | None = None,
-    ):
-        self.parts = parts
-        self.statistics = statistics
-        self.columns = columns
-        self.priors = priors
-        self._selection = selection
-        self.derived: dict[str, Any] = {}
-        """What else was found from it, kept by name."""
+    parts: tuple[Part, ...]
+    statistics: JointStatistics
+    reader: Reader
+    priors: Any = None
+    ensemble: Selection | None = None
+    unlabelled: float | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """How many columns there are, and their names."""
+        return self.reader.columns
+
+    @property
+    def classes(self) -> Labels:
+        """The labels, sorted."""
+        return self.statistics.classes
+
+    @property
+    def class_count(self) -> Array:
+        """The weight of the rows of each class."""
+        return self.statistics.weights.sums["weight"]
 
     @cached_property
     def given_weights(self) -> Array | None:
         """The class weights that were given, in the order of the classes."""
-        return read_priors(self.priors, self.statistics.classes, self.statistics.weights.sums["weight"])
+        return read_priors(self.priors, self.classes, self.class_count)
 
     @cached_property
     def joint(self) -> Joint:
         """The joint distribution, solved when it is first asked for."""
-        if not self.statistics.weights.sums["weight"].any():
+        if not self.class_count.any():
             raise ValueError("expected rows with a positive weight, got a model that has learned none")
         parts = tuple(part for part in self.parts if part.encoding is None)
         return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
 
     @cached_property
+    def textbook(self) -> Joint:
+        """The joint of texts in which words are independent and count as they come: what texts are drawn from."""
+        from likely.families.bag import Bag
+
+        family: Any = self.parts[0].family
+        bag = Bag(family.analyzer, family.event, family.smoothing, kept=family.kept)
+        return Joint.solve(self.statistics, (Part(bag, None),), self.columns, self.given_weights)
+
+    @cached_property
     def selection(self) -> Selection | None:
-        """The members that compare classes, if there are any, with the statistics of all rows."""
-        return None if self._selection is None else replace(self._selection, statistics=self._of(encoded=True))
+        """The ensemble, if there is one, with the statistics of all rows."""
+        return None if self.ensemble is None else replace(self.ensemble, statistics=self._of(encoded=True))
 
     @property
     def calibrated(self) -> bool:
         """Whether something else than the joint alone compares classes."""
-        return self._selection is not None or any(part.family.calibrated for part in self.parts)
+        return self.ensemble is not None or any(part.family.calibrated for part in self.parts)
 
     @cached_property
     def comparison(self) -> "Joint | Calibrated | Modest":
         """What compares classes."""
-        if not self.calibrated or not self.statistics.weights.sums["weight"].any():
+        if not self.calibrated or not self.class_count.any():
             return self.joint  # which says that nothing was learned
         if self.selection is None:
             guessed = sum(part.family.guessed for part in self.parts)
-            return Modest(self.joint, max(float(self.statistics.weights.sums["weight"].sum()) - guessed, 0.0))
+            return Modest(self.joint, max(float(self.class_count.sum()) - guessed, 0.0))
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
             return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.shares))
 
-    def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
-        """Collect the statistics of more rows."""
-        return self.collector(table, assignment)
-
     @property
-    def collector(self) -> Callable[[Table, Assignment], JointStatistics]:
-        """What collects the statistics of more rows, wherever they lie: it needs nothing else of the knowledge."""
+    def collect(self) -> Callable[[Table, Assignment], JointStatistics]:
+        """What collects the statistics of more rows, also on workers: it needs nothing else of the state."""
         given = None
         if any(part.family.shares_rows for part in self.parts):
             members = () if self.selection is None else self.selection.densities
             given = (*self.joint.densities, *members)
         return partial(collect, parts=self.parts, given=given)
 
+    def kept(self) -> dict[str, Any]:
+        """Return what a file holds of the state beside statistics and reader, by name."""
+        return {}
+
+    def keeping(self, kept: Mapping[str, Any]) -> Self:
+        """Return the state with what ``kept`` has given, or raise ValueError if it does not belong to the rest."""
+        if kept:
+            raise ValueError(f"expected nothing else to be kept, got {on_one_line(sorted(kept))}")
+        return self
+
     def _of(self, *, encoded: bool) -> JointStatistics:
         blocks = zip(self.parts, self.statistics.blocks, strict=True)
         chosen = tuple(block for part, block in blocks if (part.encoding is not None) == encoded)
         return JointStatistics(self.statistics.weights, chosen)
 
-    def with_statistics(self, statistics: JointStatistics) -> "Knowledge":
-        """Return the knowledge of other statistics."""
-        return Knowledge(self.parts, statistics, self.columns, self.priors, self._selection)
+    def with_statistics(self, statistics: JointStatistics) -> Self:
+        """Return the state of other statistics, or raise if the given class weights do not fit their classes."""
+        state = replace(self, statistics=statistics, unlabelled=None)
+        state.given_weights  # noqa: B018
+        return state
 
-    def tempered(self, temperature: float) -> "Knowledge":
-        """Return the knowledge of a calibrated comparison whose log posteriors are multiplied with a number."""
-        selection = self._selection
-        if selection is not None:
-            selection = replace(selection, calibration=selection.calibration.tempered(temperature))
-            return Knowledge(self.parts, self.statistics, self.columns, self.priors, selection)
+    def tempered(self, temperature: float) -> Self:
+        """Return the state of a calibrated comparison whose log posteriors are multiplied with a number."""
+        if self.ensemble is not None:
+            calibration = self.ensemble.calibration.tempered(temperature)
+            return replace(self, ensemble=replace(self.ensemble, calibration=calibration))
         parts = tuple(part._replace(family=part.family.tempered(temperature)) for part in self.parts)
-        return Knowledge(parts, self.statistics, self.columns, self.priors)
+        return replace(self, parts=parts)
 
-    def with_selection(self, selection: Selection) -> "Knowledge":
-        """Return the knowledge with the members of a selection, which has the statistics of the same rows."""
-        members = tuple(member.part for member in selection.members)
-        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *selection.statistics.blocks))
-        return Knowledge((*self.parts, *members), joined, self.columns, self.priors, selection)
+    def with_ensemble(self, ensemble: Selection) -> Self:
+        """Return the state with an ensemble, which has the statistics of the same rows."""
+        members = tuple(member.part for member in ensemble.members)
+        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *ensemble.statistics.blocks))
+        return replace(self, parts=(*self.parts, *members), statistics=joined, ensemble=ensemble)
 
 
 class Calibrated(NamedTuple):

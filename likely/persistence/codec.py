@@ -1,288 +1,293 @@
-"""What a model file says: a model's parameters and statistics as a header and arrays, and back, checked."""
+"""One codec between values of Python and what a file holds: a header of JSON, and arrays by name.
 
+Where a reader knows the type of a value, the type says how it is written, and checked when it is read: dataclasses and
+named tuples are objects of their fields, whose arrays lie apart. Constraints beyond types are for a class to check, in
+``__post_init__`` or, of what is read only, in ``validate``. Where any value may be, such as in parameters, those that
+JSON does not know are objects with the key ``"is"``: a word of this module, or a name in the registry.
+
+msgspec has no arrays of NumPy, which are most of what is checked here, and would be one more dependency.
+"""
+
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.table import Block, Table
-from likely.families import FAMILIES, Family, Gaussian, Named, Together, on_one_line
-from likely.joint import Part
-from likely.learn.class_mixture_density import MixedStatistics
-from likely.learn.class_mixtures import Mixed
-from likely.model.state import Knowledge
-from likely.persistence.entries import MOST_COLUMNS, described_columns, entry, float_array, read_columns
-from likely.persistence.file import Arrays, Contents
-from likely.persistence.validate import check_block, check_classes, check_weights
-from likely.persistence.values import packed, unpacked
-from likely.statistics import Assignment, JointStatistics, Labels, Statistics
+from likely.families import on_one_line
+from likely.persistence.file import STORED, Arrays
+from likely.persistence.registry import record, tag_of
+
+Given = Mapping[str, NDArray[Any]]
+
+_SHOWN = {
+    str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", tuple: "a list",
+    dict: "an object", type(None): "nothing",
+}  # fmt: skip
+_EMPTY = (type(None), str, tuple, dict)
+_SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+# An array of text may always have so many characters, and otherwise not much more than its items have.
+_MOST_CHARACTERS = 1 << 24
+_TEXT_TYPES: dict[str, Any] = {"U": np.str_, "T": np.dtypes.StringDType(), "O": np.object_}
 
 
-class Kind(NamedTuple):
-    """Which families an estimator can have, by name, whether their covariances are full, and if in several blocks."""
+def encode(value: Any, name: str, arrays: Arrays, kind: Any = None) -> Any:
+    """Return a value as JSON; arrays in it are added to ``arrays``, under names that begin with its own.
 
-    families: tuple[str, ...]
-    full: bool | None = None
-    several: bool = False
+    ``kind`` is ``Any`` if a reader cannot know the type.
 
-
-OF_TABLES = ("whole numbers", "counts", Named.name, Together.name, "bag of words")
-"""The families that only columns of tables have."""
-
-KINDS = {
-    "NaiveBayes": Kind((*FAMILIES, *OF_TABLES), full=False, several=True),
-    "Classifier": Kind((*FAMILIES, *OF_TABLES, Mixed.name), several=True),
-    "GaussianDiscriminant": Kind(("gaussian",)),
-    "Mixture": Kind((*FAMILIES, *OF_TABLES), several=True),
-    "TextClassifier": Kind(("bag of words", "discounted words")),
-    "sklearn GaussianNB": Kind(("gaussian",), full=False),
-    "sklearn MultinomialNB": Kind(("multinomial",)),
-    "sklearn ComplementNB": Kind(("complement",)),
-    "sklearn BernoulliNB": Kind(("bernoulli",)),
-    "sklearn CategoricalNB": Kind(("numbered categories",)),
-    "sklearn LinearDiscriminantAnalysis": Kind(("gaussian",), full=True),
-    "sklearn QuadraticDiscriminantAnalysis": Kind(("gaussian",), full=True),
-}
-"""The estimators that a file can hold, by the names that it gives them."""
-
-OF_TEXT = ("bag of words", "discounted words")
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A model, taken apart. ``more`` is what it remembers beside the parameters and the statistics.
-
-    ``members`` are the families, statistics and widths of parts with an encoding, which the knowledge of a file lacks:
-    what they encode, only the estimator can read.
+    >>> encode((1, (0.5, "a")), "pair", {}), encode((1, [0.5, "a"]), "pair", {}, Any)
+    ([1, [0.5, 'a']], {'is': 'tuple', 'items': [1, [0.5, 'a']]})
     """
-
-    kind: str
-    parameters: Mapping[str, Any]
-    knowledge: Knowledge
-    more: Mapping[str, Any]
-    members: tuple[tuple[Family, Statistics, int], ...] = ()
-
-    def contents(self) -> Contents:
-        """Return the header and arrays of a file; what does not fit in one raises ValueError."""
-        known, statistics = self.knowledge, self.knowledge.statistics
-        arrays: Arrays = {"weight": statistics.weights.sums["weight"]}
-        header = {
-            "kind": self.kind,
-            "parameters": {n: packed(value, f"parameters.{n}", arrays) for n, value in self.parameters.items()},
-            "columns": described_columns(known.columns),
-            "classes": packed(statistics.classes, "classes", arrays),
-            "priors": packed(known.priors, "priors", arrays),
-            "blocks": [
-                _packed_block(part, block, f"block {i}", arrays)
-                for i, (part, block) in enumerate(zip(known.parts, statistics.blocks, strict=True))
-            ],
-            "more": {name: packed(value, f"more.{name}", arrays) for name, value in self.more.items()},
-        }
-        return Contents(header, arrays)
-
-    @classmethod
-    def read(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Saved":
-        """Return what a file holds, or raise if it does not agree with itself."""
-        kind = entry(header, "kind", str)
-        if kind not in KINDS:
-            raise ValueError(f"expected an estimator among {list(KINDS)}, got {kind!r}")
-        columns = read_columns(entry(header, "columns", dict))
-        classes = check_classes(unpacked(header.get("classes"), arrays))
-        described = entry(header, "blocks", list)
-        wide = [_member_width(each) for each in described]
-        every = [_part(each, columns.width, arrays) for each in described]
-        parts = tuple(part for part, width in zip(every, wide, strict=True) if width is None)
-        _check_parts(kind, parts)
-        weights = Statistics({"weight": float_array("weight", arrays)}, {"weight": ("class",)}, {"class": classes})
-        check_weights(weights)
-        blocks = [
-            _block(part, classes, width or columns.width, f"block {i}", each, arrays)
-            for i, (part, each, width) in enumerate(zip(every, described, wide, strict=True))
-        ]
-        own = tuple(block for block, width in zip(blocks, wide, strict=True) if width is None)
-        return cls(
-            kind,
-            {n: unpacked(value, arrays) for n, value in entry(header, "parameters", dict).items()},
-            Knowledge(parts, JointStatistics(weights, own), columns, unpacked(header.get("priors"), arrays)),
-            {n: unpacked(value, arrays) for n, value in entry(header, "more", dict).items()},
-            tuple((p.family, b, width) for p, b, width in zip(every, blocks, wide, strict=True) if width is not None),
-        )
+    if kind is Any:
+        return _tagged(value, name, arrays)
+    own: Any = type(value)
+    if _is_record(own):
+        found = {}
+        for field in _fields(own):
+            item, path = getattr(value, field.name), f"{name}.{field.name}"
+            if field.is_array:
+                arrays[path] = item
+            elif not (field.may_lack and type(item) is type(field.default) and item == field.default):
+                found[field.name] = encode(item, path, arrays, field.hint)
+        return found
+    if isinstance(value, Mapping):
+        inner = (get_args(kind) or (str, None))[1]
+        return {key: encode(item, f"{name}.{key}", arrays, inner) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
+    return value
 
 
-def _member_width(described: Any) -> int | None:
-    """Return how many columns a part with an encoding has; None if it has no encoding."""
-    width = described.get("width") if isinstance(described, dict) else None
-    if width is not None and (type(width) is not int or not 0 < width <= MOST_COLUMNS):
-        raise ValueError(f"expected 1 to {MOST_COLUMNS:,} encoded columns, got {on_one_line(width)}")
-    return width
+def decode(value: Any, kind: Any, name: str, arrays: Given) -> Any:
+    """Return the value of a type that was encoded, or raise ValueError if it is none.
+
+    >>> decode([1, [0.5, "a"]], tuple[int, tuple[float, str]], "pair", {})
+    (1, (0.5, 'a'))
+    >>> decode([1, 2.5], tuple[int, ...], "numbers", {})
+    Traceback (most recent call last):
+    ValueError: expected a whole number as 'numbers.1', got 2.5
+    """
+    if kind is Any:
+        return _untagged(value, arrays)
+    for each in _alternatives(kind):
+        origin, inner = get_origin(each), get_args(each)
+        if origin is tuple and isinstance(value, list) and (inner[-1] is ... or len(inner) == len(value)):
+            kinds = inner[:1] * len(value) if inner[-1] is ... else inner
+            pairs = zip(value, kinds, strict=True)
+            return tuple(decode(item, of, f"{name}.{i}", arrays) for i, (item, of) in enumerate(pairs))
+        if origin is dict and isinstance(value, dict):
+            return {key: decode(item, inner[1], f"{name}.{key}", arrays) for key, item in value.items()}
+        if _is_record(each) and isinstance(value, dict) and _has_fields(value, each):
+            return _read_record(value, each, name, arrays)
+    if not _fits(value, kind) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"expected {_shown(kind)} as {name!r}, got {on_one_line(value)}")
+    return value
 
 
-def _part(described: Any, width: int, arrays: Mapping[str, NDArray[Any]]) -> Part:
-    if not isinstance(described, dict):
-        raise ValueError(f"expected a block of columns, got {on_one_line(described)}")
-    family = unpacked(described.get("family"), arrays)
-    if not isinstance(family, Family):
-        raise ValueError(f"expected a family, got {on_one_line(family)}")
-    columns = described.get("columns")
-    if columns is None:
-        return Part(family, None)
-    if not isinstance(columns, list) or not columns or not all(type(j) is int and 0 <= j < width for j in columns):
-        raise ValueError(f"expected columns from 0 to {width - 1}, got {on_one_line(columns)}")
-    return Part(family, columns)
+class _Field(NamedTuple):
+    name: str
+    hint: Any
+    default: Any
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it lies apart from the header."""
+        return get_origin(self.hint) is np.ndarray
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether a file need not say that it is empty, as it is by default."""
+        return type(self.default) in _EMPTY and not self.default
 
 
-def _check_parts(kind: str, parts: tuple[Part, ...]) -> None:
-    """Raise unless the estimator could have these families in these blocks."""
-    families, full, several = KINDS[kind]
-    if len(parts) == 1 and isinstance(parts[0].family, Mixed) and Mixed.name in families:
-        if parts[0].columns != parts[0].family.columns:
-            raise ValueError("expected a mixture of the columns of its blocks, got others")
-        parts, families = parts[0].family.blocks, tuple(name for name in families if name != Mixed.name)
-    for family, *_ in parts:
-        matrix = isinstance(family, Gaussian) and family.covariance == "full"
-        if packed(family, "family", {})["is"] not in families or full not in (None, matrix):
-            raise ValueError(f"expected families that {kind} has, got {on_one_line(family)}")
-    if len(parts) == 1 and parts[0].columns is None:
-        return
-    taken = [j for part in parts for j in part.columns or ()]
-    if not several or any(part.columns is None for part in parts) or len(set(taken)) < len(taken):
-        raise ValueError(f"expected every column in one block, got {on_one_line(parts)}")
-
-
-def _packed_block(part: Part, statistics: Statistics, name: str, arrays: Arrays) -> dict[str, Any]:
-    mixed = {}
-    if part.family.name in OF_TEXT:
-        from likely.persistence.words import packed_words
-
-        packed_words(statistics, name, arrays)
-    elif isinstance(part.family, Mixed):
-        mixed["components"] = _packed_components(part.family, statistics, name, arrays)
-    for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
-        arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
-    if statistics.origin is not None:
-        arrays[f"{name}.origin"] = statistics.origin
-    names = None
-    if "category" in statistics.labels:
-        labels = statistics.labels["category"]
-        arrays[f"{name}.category.column"] = labels["column"]
-        if isinstance(part.family, Named):
-            names = labels["value"].tolist()
-        else:
-            arrays[f"{name}.category.value"] = labels["value"]
-    return {
-        "family": packed(part.family, f"{name}.family", arrays),
-        "columns": part.columns,
-        "sums": {n: list(axes) for n, axes in statistics.axes.items()},
-        "lost": statistics.lost is not None,
-        **({} if names is None else {"names": names}),
-        **({} if part.encoding is None else {"width": part.encoding.width}),
-        **mixed,
-    }
-
-
-def _packed_components(family: Mixed, statistics: Any, name: str, arrays: Arrays) -> list[list[dict[str, Any]]]:
-    """Describe the blocks of every component, whose weights and sums are put among the arrays."""
-    found = []
-    for m, each in enumerate(statistics.components):
-        arrays[f"{name}.{m}.weight"] = each.weights.sums["weight"]
-        blocks = zip(family.blocks, each.blocks, strict=True)
-        found.append([_packed_block(p, b, f"{name}.{m}.{i}", arrays) for i, (p, b) in enumerate(blocks)])
-    return found
-
-
-def _block(
-    part: Part,
-    classes: Labels,
-    width: int,
-    name: str,
-    described: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-) -> Statistics:
-    """Return the statistics of a block: the sums that its family collects, also from no rows at all."""
-    if part.family.name in OF_TEXT:
-        from likely.persistence.words import read_words
-
-        return read_words(classes, name, arrays)
-    if isinstance(part.family, Mixed):
-        return _components(part.family, classes, width, name, entry(described, "components", list), arrays)
-    none = part.family.collect(
-        Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32))
+@cache
+def _fields(kind: Any) -> tuple[_Field, ...]:
+    """Return the fields of a class that are kept: not those whose metadata say ``saved=False``."""
+    hints = get_type_hints(kind)
+    if not is_dataclass(kind):  # a named tuple
+        return tuple(_Field(name, hints[name], MISSING) for name in kind._fields)
+    kept = (f for f in fields(kind) if f.init and f.metadata.get("saved", True))
+    return tuple(
+        _Field(f.name, hints[f.name], f.default if f.default_factory is MISSING else f.default_factory()) for f in kept
     )
-    if described.get("sums") != {n: list(axes) for n, axes in none.axes.items()}:
-        raise ValueError(
-            f"expected the sums {dict(none.axes)} of {part.family.name!r}, got {on_one_line(described.get('sums'))}"
-        )
-    labels = {"class": classes}
-    if "category" in none.labels:
-        columns = arrays.get(f"{name}.category.column")
-        named = isinstance(part.family, Named)
-        values = _names(entry(described, "names", list)) if named else arrays.get(f"{name}.category.value")
-        labels["category"] = _categories(columns, values, none.labels["category"].dtype)
-    lost = entry(described, "lost", bool)
-    statistics = Statistics(
-        {n: float_array(f"{name}.sum.{n}", arrays) for n in none.sums},
-        none.axes,
-        labels,
-        None if none.origin is None else float_array(f"{name}.origin", arrays),
-        {n: float_array(f"{name}.lost.{n}", arrays) for n in none.sums} if lost else None,
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_field_defaults"))
+
+
+def _has_fields(value: Mapping[str, Any], kind: Any) -> bool:
+    """Say whether an object has all the fields of a class but those that it may lack, and no other."""
+    listed = [field for field in _fields(kind) if not field.is_array]
+    needed = {field.name for field in listed if not field.may_lack}
+    return needed <= value.keys() <= {field.name for field in listed}
+
+
+def _read_record(value: Mapping[str, Any], kind: Any, name: str, arrays: Given) -> Any:
+    found = {}
+    for field in _fields(kind):
+        path = f"{name}.{field.name}"
+        if field.is_array:
+            found[field.name] = read_array(path, arrays, np.dtype(get_args(get_args(field.hint)[1])[0]))
+        elif field.name in value:
+            found[field.name] = decode(value[field.name], field.hint, path, arrays)
+    return _valid(kind(**found))
+
+
+def _valid(made: Any) -> Any:
+    """Return what was read from a file, or raise ValueError if its class does not allow it."""
+    if hasattr(made, "validate"):
+        made.validate()
+    return made
+
+
+def read_array(name: str, arrays: Given, kind: Any = np.float64, *, finite: bool = True) -> NDArray[Any]:
+    """Return the array of that name, or raise ValueError if there is none of the type, or not of finite numbers.
+
+    >>> read_array("x", {"x": np.array([1.0, np.nan])})
+    Traceback (most recent call last):
+    ValueError: expected finite numbers in the array 'x', got others
+    """
+    array = arrays.get(name)
+    if array is None or array.dtype != kind:
+        got = "none" if array is None else array.dtype
+        raise ValueError(f"expected the array {name!r} of {np.dtype(kind)}, got {got}")
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"expected finite numbers in the array {name!r}, got others")
+    return array
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Say whether a value is of a type."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is Literal:
+        return isinstance(value, str) and value in inner
+    if origin is tuple and isinstance(value, tuple) and (inner[-1] is ... or len(inner) == len(value)):
+        return all(map(_fits, value, inner[:1] * len(value) if inner[-1] is ... else inner))
+    if origin is not None:
+        return origin is not tuple and isinstance(value, origin)
+    if kind is float:
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1000)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _shown(kind: Any) -> str:
+    """Return a type in words."""
+    if isinstance(kind, str):  # one of a Literal
+        return repr(kind)
+    if _is_record(kind):
+        return f"an object of {', '.join(field.name for field in _fields(kind) if not field.is_array)}"
+    return _SHOWN.get(get_origin(kind) or kind) or " or ".join(map(_shown, get_args(kind)))
+
+
+def _tagged(value: Any, name: str, arrays: Arrays) -> Any:
+    """Return a value as JSON that says what it is."""
+    if isinstance(value, np.generic) and type(value.item()) in (bool, int, float, str):
+        value = value.item()
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"is": "number", "value": str(value)}
+    if type(value) in (list, tuple):
+        items = [_tagged(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
+        return items if type(value) is list else {"is": "tuple", "items": items}
+    if type(value) is dict:
+        pairs = [_tagged(list(pair), f"{name}.{i}", arrays) for i, pair in enumerate(value.items())]
+        return {"is": "dict", "items": pairs}
+    if type(value) is np.ndarray:
+        return _tagged_array(value, name, arrays)
+    if type(value) in (set, frozenset) and all(type(item) is str for item in value):
+        return {"is": "set", "items": sorted(value)}
+    own: Any = type(value)
+    if tag := tag_of(own):
+        named = ((field.name, getattr(value, field.name)) for field in _fields(own))
+        return {"is": tag, "fields": {part: _tagged(item, f"{name}.{part}", arrays) for part, item in named}}
+    raise ValueError(
+        "expected parameters and labels of numbers, text, lists, dicts, arrays and likely's own families to save, got "
+        f"{name.split('.')[-1]}={on_one_line(value)}: a model file holds data, not code"
     )
-    check_block(statistics, part.family, width if part.columns is None else len(part.columns))
-    return statistics
 
 
-def _components(
-    family: Mixed,
-    classes: Labels,
-    width: int,
-    name: str,
-    described: list[Any],
-    arrays: Mapping[str, NDArray[Any]],
-) -> MixedStatistics:
-    """Return the statistics of every component of classes that are mixtures."""
-    sizes = {len(each) for each in described if isinstance(each, list)}
-    if len(described) != family.components or sizes != {len(family.parts)}:
-        raise ValueError(f"expected {family.components} components of {len(family.parts)} blocks, got others")
-    _check_columns(family, width)
-    found = []
-    for m, blocks in enumerate(described):
-        weights = float_array(f"{name}.{m}.weight", arrays)
-        own = Statistics({"weight": weights}, {"weight": ("class",)}, {"class": classes})
-        check_weights(own)
-        read = (
-            _block(part, classes, width, f"{name}.{m}.{i}", each if isinstance(each, dict) else {}, arrays)
-            for i, (part, each) in enumerate(zip(family.blocks, blocks, strict=True))
-        )
-        found.append(JointStatistics(own, tuple(read)))
-    return MixedStatistics.of(tuple(found))
+def _tagged_array(array: NDArray[Any], name: str, arrays: Arrays) -> Any:
+    if array.dtype.char in STORED:
+        arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+        return {"is": "array", "name": name}
+    if array.dtype.kind in _TEXT_TYPES and array.ndim == 1:
+        return {"is": "list", "type": array.dtype.kind, "items": _tagged(array.tolist(), name, arrays)}
+    raise ValueError(
+        f"expected {name.split('.')[-1]} of numbers, booleans or text to save, got an array of the type {array.dtype} "
+        f"and shape {array.shape}: convert it before fit"
+    )
 
 
-def _check_columns(family: Mixed, width: int) -> None:
-    """Raise unless the columns of a mixture's blocks are among those of the table, each once."""
-    inner = [part.family for part in family.blocks]
-    numbers = [j for part in family.blocks for j in part.columns or ()]
-    known = all(type(j) is int and 0 <= j < width for j in numbers) and len(set(numbers)) == len(numbers)
-    whole = any(part.columns is None for part in family.blocks)
-    if any(isinstance(each, Mixed) for each in inner) or not known or (whole and len(inner) > 1):
-        raise ValueError("expected every column in one block of a mixture, got others")
+def _untagged(value: Any, arrays: Given) -> Any:
+    """Return the value that JSON says it is, or raise ValueError if it says nothing known."""
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, list):
+        return [_untagged(item, arrays) for item in value]
+    match value:
+        case {"is": "number", "value": str(name)} if name in _SPECIAL:
+            return _SPECIAL[name]
+        case {"is": "array", "name": str(name)}:
+            if name not in arrays:
+                raise ValueError(f"expected the name of an array, got {on_one_line(name)}")
+            return arrays[name]
+        case {"is": "tuple", "items": list(items)}:
+            return tuple(_untagged(items, arrays))
+        case {"is": "set", "items": list(items)} if all(type(item) is str for item in items):
+            return frozenset(items)
+        case {"is": "list", "type": str(kind), "items": list(items)} if kind in _TEXT_TYPES:
+            return _untagged_text(kind, items)
+        case {"is": "dict", "items": list(items)}:
+            pairs = _untagged(items, arrays)
+            if not all(isinstance(pair, list) and len(pair) == 2 and _is_key(pair[0]) for pair in pairs):
+                raise ValueError(f"expected pairs of a key and a value, got {on_one_line(pairs)}")
+            return dict(pairs)
+        case {"is": str(tag), "fields": dict(given)} if (known := record(tag)) is not None:
+            return _untagged_record(known, given, arrays)
+    raise ValueError(f"expected a parameter, got {on_one_line(value)}")
 
 
-def _names(names: list[Any]) -> NDArray[Any]:
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError("expected names of categories as text, got others")
-    return np.array(names, dtype=object)
+def _untagged_text(kind: str, items: list[Any]) -> NDArray[Any]:
+    allowed = (str, int, float, bool) if kind == "O" else (str,)
+    if not all(type(item) in allowed for item in items):
+        raise ValueError(f"expected an array of text, got {on_one_line(items)}")
+    if kind == "U":  # where every item takes the room of the longest
+        lengths = [len(item) for item in items]
+        if max(lengths, default=0) * len(items) > max(_MOST_CHARACTERS, 16 * sum(lengths)):
+            raise ValueError(f"expected text of similar lengths, got one of {max(lengths)} characters")
+    try:
+        return np.array(items, dtype=_TEXT_TYPES[kind])
+    except UnicodeError:
+        raise ValueError(f"expected text of whole characters, got {on_one_line(items)}") from None
 
 
-def _categories(columns: NDArray[Any] | None, values: NDArray[Any] | None, kind: np.dtype[Any]) -> Labels:
-    if (
-        columns is None
-        or values is None
-        or (columns.dtype, values.dtype) != (kind["column"], kind["value"])
-        or columns.ndim != 1
-        or columns.shape != values.shape
-    ):
-        raise ValueError("expected the column and the value of every category, got other arrays")
-    labels = np.empty(len(columns), dtype=kind)
-    labels["column"], labels["value"] = columns, values
-    return labels
+def _untagged_record(kind: Any, given: Mapping[str, Any], arrays: Given) -> Any:
+    hints = {field.name: field.hint for field in _fields(kind)}
+    if not hints.keys() >= given.keys():
+        raise ValueError(f"expected parameters of {kind.__name__} among {sorted(hints)}, got {on_one_line(given)}")
+    parameters = {name: _untagged(item, arrays) for name, item in given.items()}
+    for name, item in parameters.items():
+        if not _fits(item, hints[name]):
+            raise ValueError(f"expected another type of {name} of {kind.__name__}, got {on_one_line(item)}")
+    return _valid(kind(**parameters))
+
+
+def _is_key(key: Any) -> bool:
+    return key is None or isinstance(key, bool | int | float | str)

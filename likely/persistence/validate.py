@@ -1,16 +1,70 @@
 """Whether statistics could have come from rows: their shapes, labels, weights and origins agree with each other."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from likely.data.table import Columns
 from likely.families import Family, Gaussian, Numbered, Together, on_one_line
-from likely.statistics import Labels, Statistics, distinct
+from likely.joint import Part
+from likely.learn.class_mixtures import Mixed
+from likely.persistence.registry import ESTIMATORS, tag_of
+from likely.statistics import Array, Labels, Statistics, distinct
 
+# A row of so many takes half a GB, also if a file holds nothing of most of them.
+_MOST_COLUMNS = 1 << 26
 # Classes × categories of numbered columns, all of which are there once solved, may always be so many, which take half
 # a GB, and otherwise so many times those that have counts.
 _MOST_NUMBERED = 1 << 26
 _MOST_TIMES = 16
+
+
+def check_columns(columns: Columns) -> None:
+    """Raise unless there are some columns, not too many, and a name of each if any has one."""
+    width, names = columns
+    if not 0 < width <= _MOST_COLUMNS:
+        raise ValueError(f"expected 1 to {_MOST_COLUMNS:,} columns, got {on_one_line(width)}")
+    if names is not None and len(names) != width:
+        raise ValueError(f"expected names of {width} columns, got {on_one_line(names)}")
+
+
+def check_part(family: Any, columns: tuple[int, ...] | None, width: int) -> Part:
+    """Return a family of some of ``width`` columns, or raise ValueError if it is none, or they are others."""
+    if not isinstance(family, Family):
+        raise ValueError(f"expected a family, got {on_one_line(family)}")
+    if columns is not None and not (columns and all(0 <= j < width for j in columns)):
+        raise ValueError(f"expected columns from 0 to {width - 1}, got {on_one_line(columns)}")
+    return Part(family, None if columns is None else list(columns))
+
+
+def check_parts(kind: str, parts: Sequence[Part]) -> None:
+    """Raise unless an estimator could have these families in these blocks."""
+    families, full, several, _ = ESTIMATORS[kind]
+    if len(parts) == 1 and isinstance(mixed := parts[0].family, Mixed) and Mixed.name in families:
+        if parts[0].columns != mixed.columns:
+            raise ValueError("expected a mixture of the columns of its blocks, got others")
+        parts, families = mixed.blocks, tuple(name for name in families if name != Mixed.name)
+    for family, *_ in parts:
+        matrix = isinstance(family, Gaussian) and family.covariance == "full"
+        if tag_of(type(family)) not in families or full not in (None, matrix):
+            raise ValueError(f"expected families that {kind} has, got {on_one_line(family)}")
+    if len(parts) == 1 and parts[0].columns is None:
+        return
+    taken = [j for part in parts for j in part.columns or ()]
+    if not several or any(part.columns is None for part in parts) or len(set(taken)) < len(taken):
+        raise ValueError(f"expected every column in one block, got {on_one_line(parts)}")
+
+
+def check_mixture(family: Mixed, width: int) -> None:
+    """Raise unless the columns of a mixture's blocks are among those of the table, each once."""
+    inner = [part.family for part in family.blocks]
+    numbers = [j for part in family.blocks for j in part.columns or ()]
+    known = all(type(j) is int and 0 <= j < width for j in numbers) and len(set(numbers)) == len(numbers)
+    whole = any(part.columns is None for part in family.blocks)
+    if any(isinstance(each, Mixed) for each in inner) or not known or (whole and len(inner) > 1):
+        raise ValueError("expected every column in one block of a mixture, got others")
 
 
 def check_classes(labels: Any) -> Labels:
@@ -57,6 +111,43 @@ def check_block(statistics: Statistics, family: Family, width: int) -> None:
         cells = k * family.size(statistics)
         if cells > _MOST_NUMBERED:
             raise ValueError(f"expected at most {_MOST_NUMBERED:,} classes × combinations, got {cells:,}")
+
+
+def check_words(parts: Mapping[str, NDArray[Any]], sums: Mapping[str, Array], classes: int) -> None:
+    """Raise unless words and their sums in some of the classes agree with each other."""
+    from likely.text import rises
+    from likely.text.words import CLASSES, PAIRS
+
+    starts, codes = parts["starts"], parts["codes"]
+    if any(array.ndim != 1 for array in (*parts.values(), *sums.values())):
+        raise ValueError("expected arrays of words in one dimension, got others")
+    sizes = [*(len(sums[n]) for n in PAIRS), *(len(sums[n]) for n in CLASSES), len(starts)]
+    if sizes != [len(codes)] * 3 + [classes] * 2 + [len(parts["offsets"])]:
+        raise ValueError("expected sums of every word and class, got others")
+    if not rises(starts, len(codes)) or np.any(np.diff(starts) == 0):
+        raise ValueError("expected words one after the other, got others")
+    if len(codes) and (codes.min() < 0 or codes.max() >= classes):
+        raise ValueError(f"expected classes below {classes}, got others")
+    first = np.zeros(len(codes), dtype=bool)
+    first[starts[:-1]] = True
+    if np.any(np.diff(codes, prepend=0)[~first] <= 0):
+        raise ValueError("expected the classes of each word sorted and each once, got others")
+    for n, array in sums.items():
+        _check_numbers(n, array, counted=n != "log size")
+    if np.any(sums["documents"] == 0):
+        raise ValueError("expected words in some documents, got others")
+
+
+def check_centres(found: Mapping[str, Array], known: NDArray[np.bool_], width: int) -> None:
+    """Raise unless centres, an origin and the sums of clusters are of the same columns, and ``known`` in some."""
+    k = len(found["centres"]) if found["centres"].ndim else 0
+    if known.shape != (width,) or k == 0:
+        raise ValueError("expected centres, and of each column whether it is known, got others")
+    for name, array in found.items():
+        _check_shape(name, array, (width,) if name == "origin" else (k, width))
+        _check_numbers(name, array[..., known])
+    if np.any(found["weight"] < 0) or not 0 < found["weight"].sum() < np.inf:
+        raise ValueError("expected weights of 0 or more, some of them positive, got others")
 
 
 def _check_shape(name: str, array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:

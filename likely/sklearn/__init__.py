@@ -11,15 +11,11 @@ except ModuleNotFoundError as error:
         "likely.GaussianDiscriminant, which need only NumPy"
     ) from error
 
-from likely.sklearn.categorical import CategoricalNB
-from likely.sklearn.discrete import BernoulliNB, ComplementNB, MultinomialNB
-from likely.sklearn.kmeans import KMeans
-from likely.sklearn.linear import LinearDiscriminantAnalysis
-from likely.sklearn.minibatch_kmeans import MiniBatchKMeans
+from likely.sklearn.cluster import KMeans, MiniBatchKMeans
+from likely.sklearn.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from likely.sklearn.mixture import GaussianMixture
-from likely.sklearn.naive_bayes import GaussianNB
-from likely.sklearn.quadratic import QuadraticDiscriminantAnalysis
-from likely.sklearn.vectorizers import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from likely.sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from likely.sklearn.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 __all__ = [
     "BernoulliNB",

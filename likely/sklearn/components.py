@@ -40,7 +40,7 @@ class ComponentGaussian(Gaussian):
         covariance, tied = TYPES[covariance_type]
         return cls(covariance, tied, floor=0.0, added=added)
 
-    def solve(self, statistics: Statistics) -> Density:
+    def solve(self, statistics: Statistics, collinear: float = 0.0) -> Density:
         """Return the density of greatest likelihood, its variances increased, or raise if one is not positive."""
         moments = self.moments(statistics)
         covariances = self.structure.covariances(moments, statistics)

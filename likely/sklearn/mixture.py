@@ -17,20 +17,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likely.data.table import Table
+from likely.em import iterate
 from likely.joint import Joint, Part
-from likely.learn.em import Hidden
+from likely.learn.hidden import Hidden
 from likely.learn.one_pass import collect
 from likely.messages import tell
+from likely.sklearn.base import check_parameters
+from likely.sklearn.cluster import KMeans
 from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
-from likely.sklearn.face import Checked
-from likely.sklearn.kmeans import KMeans
 from likely.statistics import Array, Assignment, JointStatistics, Shared
 
 # Shares that are drawn at a time.
 _TILE = 1 << 18
 
 
-class GaussianMixture(Checked, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's ``GaussianMixture``: groups that nobody has labelled, each a Gaussian.
 
     Its steps are scikit-learn's, and so are the rows and shares that it draws to begin with; but "kmeans" begins with
@@ -151,7 +152,7 @@ class GaussianMixture(Checked, DensityMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of rows X; y is not used."""
-        self._validate_params()
+        check_parameters(self)
         X = self._read(X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         if len(X) < self.n_components:
             raise ValueError(
@@ -166,7 +167,7 @@ class GaussianMixture(Checked, DensityMixin, BaseEstimator):  # type: ignore[mis
         best: tuple[Joint, list[float], bool] | None = None
         for i, start in enumerate(starts):
             self._say(f"Initialization {i}")
-            found = self._climb(rows, start, bound)
+            found = self._em(rows, start, bound)
             if best is None or (found[1] and (found[1][-1] > best[1][-1] or np.isneginf(best[1][-1]))):
                 best = found
         assert best is not None
@@ -182,25 +183,30 @@ class GaussianMixture(Checked, DensityMixin, BaseEstimator):  # type: ignore[mis
             )
         return self
 
-    def _climb(self, rows: Hidden, joint: Joint, bound: float) -> tuple[Joint, list[float], bool]:
-        """Take steps until one gains next to nothing; a step that ends the climb is taken, as scikit-learn does."""
-        told: list[float] = []
+    def _em(self, rows: Hidden, start: Joint, bound: float) -> tuple[Joint, list[float], bool]:
+        """Take EM steps until one gains next to nothing; the last step is taken, as scikit-learn does."""
+        bounds: list[float] = []
         began = last = perf_counter()
-        converged = False
-        while len(told) < self.max_iter and not converged:
-            found = rows.expect(joint)
-            joint = Joint.solve(found.statistics, joint.parts, rows.table.columns)
-            told.append(found.log_likelihood / rows.weight)
-            change, bound = told[-1] - bound, told[-1]
-            converged = abs(change) < self.tol
-            if len(told) % self.verbose_interval == 0:
+
+        def step(at: tuple[Joint, float]) -> tuple[Joint, float]:
+            found = rows.expect(at[0])
+            bounds.append(found.log_likelihood / rows.weight)
+            return Joint.solve(found.statistics, at[0].parts, rows.table.columns), bounds[-1]
+
+        def change(new: tuple[Joint, float], old: tuple[Joint, float]) -> float:
+            nonlocal last
+            gain = new[1] - old[1]
+            if len(bounds) % self.verbose_interval == 0:
                 last, before = perf_counter(), last
-                self._say(f"  Iteration {len(told)}", f"\t time lapse {last - before:.5f}s\t ll change {change:.5f}")
-        if told:
+                self._say(f"  Iteration {len(bounds)}", f"\t time lapse {last - before:.5f}s\t ll change {gain:.5f}")
+            return gain
+
+        (joint, bound), converged, _ = iterate((start, bound), step, change, tolerance=self.tol, most=self.max_iter)
+        if bounds:
             lapse = perf_counter() - began
             word = "converged" if converged else "did not converge"
             self._say(f"Initialization {word}.", f" time lapse {lapse:.5f}s\t lower bound {bound:.5f}.")
-        return joint, told, converged
+        return joint, bounds, converged
 
     def _say(self, line: str, more: str = "") -> None:
         if self.verbose:

@@ -1,11 +1,11 @@
 //! How long the sums and scores of rows take: `cargo bench -p likely-kernels`, without Python.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use likely_kernels::belonging::Assignment;
 use likely_kernels::density::{self, Gaussian};
 use likely_kernels::diagonal_em::{self, Labels};
 use likely_kernels::kmeans::lloyd::{Settings, run};
 use likely_kernels::kmeans::points::Dense;
+use likely_kernels::responsibilities::Assignment;
 use likely_kernels::source::{Domain, Matrix, Source};
 use likely_kernels::{moments, scatter};
 use ndarray::Array2;
@@ -44,7 +44,7 @@ fn bench(c: &mut Criterion) {
     let log_weights = [-(CLASSES as f64).ln(); CLASSES];
     let labels = Labels { log_weights: &log_weights, codes: None, weights: None };
     group.bench_function("EM step of independent Gaussians", |b| {
-        b.iter(|| diagonal_em::step(&source, black_box(&g), &labels));
+        b.iter(|| diagonal_em::step(&source, black_box(&g), &labels, diagonal_em::PROBED));
     });
 
     let single = x.mapv(|cell| cell as f32);

@@ -2,8 +2,8 @@
 //! then several columns at a time add one class after another. Every sum gets the same terms in the same order as from
 //! cells that lie row by row: not a bit differs.
 
-use crate::belonging::Assignment;
 use crate::moments::Sums;
+use crate::responsibilities::Assignment;
 use crate::simd::{dispatch, fma};
 use crate::source::Cell;
 use std::ops::Range;
@@ -19,10 +19,10 @@ const ROWS_OF_A_CLASS: usize = 8;
 #[derive(Default)]
 struct ByClass {
     /// where each row is
-    places: Vec<u32>,
+    positions: Vec<u32>,
     /// how much each row counts
     weights: Vec<f64>,
-    /// where the rows of each class end among the places
+    /// where the rows of each class end among the positions
     ends: Vec<usize>,
 }
 
@@ -37,11 +37,11 @@ impl ByClass {
             self.ends[class] += self.ends[class - 1];
         }
         let count = self.ends[assignment.classes];
-        self.places.resize(count, 0);
+        self.positions.resize(count, 0);
         self.weights.resize(count, 1.0);
         for row in rows {
             if let Some((class, weight)) = assignment.of(row) {
-                self.places[self.ends[class]] = row as u32;
+                self.positions[self.ends[class]] = row as u32;
                 self.weights[self.ends[class]] = weight;
                 self.ends[class] += 1;
             }
@@ -74,8 +74,8 @@ pub fn add_columns<T: Cell>(
             for (class, &end) in by_class.ends.iter().enumerate() {
                 let at = class * width + first..class * width + first + lanes;
                 let mut sums = Lanes::of(&origin[at.clone()], out, at.clone());
-                let (places, weights) = (&by_class.places[start..end], &by_class.weights[start..end]);
-                dispatch!(add_rows::<T>(&cells, places, weights, &mut sums));
+                let (positions, weights) = (&by_class.positions[start..end], &by_class.weights[start..end]);
+                dispatch!(add_rows::<T>(&cells, positions, weights, &mut sums));
                 sums.keep(out, at);
                 start = end;
             }
@@ -112,10 +112,10 @@ impl Lanes {
 }
 
 #[inline(always)]
-fn add_rows<T: Cell, const FUSED: bool>(cells: &[&[T]; LANES], places: &[u32], weights: &[f64], out: &mut Lanes) {
+fn add_rows<T: Cell, const FUSED: bool>(cells: &[&[T]; LANES], positions: &[u32], weights: &[f64], out: &mut Lanes) {
     let (origin, mut weight, mut sum, mut second) = (out.origin, out.weight, out.sum, out.second);
-    for (&place, &w) in places.iter().zip(weights) {
-        let t: [f64; LANES] = std::array::from_fn(|lane| cells[lane][place as usize].number() - origin[lane]);
+    for (&position, &w) in positions.iter().zip(weights) {
+        let t: [f64; LANES] = std::array::from_fn(|lane| cells[lane][position as usize].number() - origin[lane]);
         for lane in 0..LANES {
             let there = !t[lane].is_nan();
             let x = if there { t[lane] } else { 0.0 };

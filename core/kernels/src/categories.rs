@@ -1,6 +1,6 @@
 //! Columns of categories, written as numbers: counted by class, and scored by looking up.
 
-use crate::belonging::Belonging;
+use crate::responsibilities::ClassWeights;
 use crate::source::{BadCell, Source};
 use crate::threads;
 use rustc_hash::FxHashMap;
@@ -31,8 +31,8 @@ fn small(x: f64) -> Option<usize> {
 struct Counter {
     /// of 0, 1, 2, …, as far as they were seen
     small: Vec<f64>,
-    /// of other values: the place of each, and the weights place after place
-    places: FxHashMap<u64, usize>,
+    /// of other values: the position of each, and the weights position after position
+    positions: FxHashMap<u64, usize>,
     other: Vec<f64>,
 }
 
@@ -49,8 +49,8 @@ impl Counter {
 
     /// The weights of another value.
     fn of_other(&mut self, x: f64, k: usize) -> &mut [f64] {
-        let next = self.places.len();
-        let at = k * *self.places.entry(x.to_bits()).or_insert(next);
+        let next = self.positions.len();
+        let at = k * *self.positions.entry(x.to_bits()).or_insert(next);
         if at >= self.other.len() {
             self.other.resize(at + k, 0.0);
         }
@@ -60,14 +60,18 @@ impl Counter {
     /// Every value that was seen, and its weights.
     fn values(&self, k: usize) -> impl Iterator<Item = (f64, &[f64])> {
         let small = self.small.chunks_exact(k).enumerate().map(|(i, weights)| (i as f64, weights));
-        let other = self.places.iter().map(move |(&bits, &at)| (f64::from_bits(bits), &self.other[at * k..][..k]));
+        let other = self.positions.iter().map(move |(&bits, &at)| (f64::from_bits(bits), &self.other[at * k..][..k]));
         small.filter(|(_, weights)| weights.iter().any(|&weight| weight != 0.0)).chain(other)
     }
 }
 
 /// Counts the values of every column in some rows.
-fn count_block<B: Belonging>(source: &Source, rows: Range<usize>, belonging: &B) -> Result<Vec<Counter>, BadCell> {
-    let (width, k) = (source.width(), belonging.classes());
+fn count_block<B: ClassWeights>(
+    source: &Source,
+    rows: Range<usize>,
+    class_weights: &B,
+) -> Result<Vec<Counter>, BadCell> {
+    let (width, k) = (source.width(), class_weights.classes());
     let every = 0..k;
     let mut counters: Vec<Counter> = (0..width).map(|_| Counter::default()).collect();
     let mut tile = vec![0.0; width * TILE];
@@ -75,7 +79,7 @@ fn count_block<B: Belonging>(source: &Source, rows: Range<usize>, belonging: &B)
     for first in rows.clone().step_by(TILE) {
         let rows = first..(first + TILE).min(rows.end);
         counted.clear();
-        counted.extend(rows.clone().filter(|&row| belonging.counts(row, &every)));
+        counted.extend(rows.clone().filter(|&row| class_weights.counts(row, &every)));
         source.load_unchecked(rows, TILE, &mut tile);
         for (j, (counter, tile)) in counters.iter_mut().zip(tile.chunks_exact(TILE)).enumerate() {
             for &row in &counted {
@@ -87,7 +91,7 @@ fn count_block<B: Belonging>(source: &Source, rows: Range<usize>, belonging: &B)
                     None if source.domain.holds(x) => counter.of_other(x, k),
                     None => return Err(BadCell { row, column: source.column(j), value: x }),
                 };
-                belonging.each(row, &every, |class, weight| weights[class] += weight);
+                class_weights.each(row, &every, |class, weight| weights[class] += weight);
             }
         }
     }
@@ -115,10 +119,10 @@ fn merge<'a>(blocks: impl Iterator<Item = &'a Counter>, k: usize) -> Column {
 }
 
 /// Counts every column's values by class; missing cells count nowhere.
-pub fn count<B: Belonging>(source: &Source, belonging: &B) -> Result<Vec<Column>, BadCell> {
-    let (rows, width, k) = (source.rows(), source.width(), belonging.classes());
+pub fn count<B: ClassWeights>(source: &Source, class_weights: &B) -> Result<Vec<Column>, BadCell> {
+    let (rows, width, k) = (source.rows(), source.width(), class_weights.classes());
     let blocks = threads::map(rows.div_ceil(BLOCK), rows * width * 4, |block| {
-        count_block(source, block * BLOCK..((block + 1) * BLOCK).min(rows), belonging)
+        count_block(source, block * BLOCK..((block + 1) * BLOCK).min(rows), class_weights)
     });
     let blocks = blocks.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok((0..width).map(|j| merge(blocks.iter().map(|block| &block[j]), k)).collect())
@@ -134,9 +138,9 @@ pub struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// The place of a value among column j's categories; `None` for a missing or an unknown one.
+    /// The position of a value among column j's categories; `None` for a missing or an unknown one.
     #[inline]
-    fn place(&self, j: usize, x: f64) -> Option<usize> {
+    fn position(&self, j: usize, x: f64) -> Option<usize> {
         let (start, end) = (self.starts[j] as usize, self.starts[j + 1] as usize);
         let values = &self.values[start..end];
         // Codes that count up without gaps, the common case, need no search.
@@ -163,8 +167,8 @@ pub fn score(source: &Source, table: &Table, out: &mut [f64]) -> Result<(), BadC
             source.load_columns(first..first + out.len() / k, TILE, &mut tile)?;
             for (j, column) in tile.chunks_exact(TILE).enumerate() {
                 for (out, &x) in out.chunks_exact_mut(k).zip(column) {
-                    if let Some(place) = table.place(j, x) {
-                        for (out, score) in out.iter_mut().zip(&table.scores[place * k..(place + 1) * k]) {
+                    if let Some(position) = table.position(j, x) {
+                        for (out, score) in out.iter_mut().zip(&table.scores[position * k..(position + 1) * k]) {
                             *out += score;
                         }
                     }
@@ -178,7 +182,7 @@ pub fn score(source: &Source, table: &Table, out: &mut [f64]) -> Result<(), BadC
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::belonging::{Assignment, Shared};
+    use crate::responsibilities::{Assignment, Responsibilities};
     use crate::source::tests::source;
     use ndarray::array;
 
@@ -191,8 +195,8 @@ mod tests {
         assert_eq!(columns[0].counts, [1.0, 2.0, 0.0, 1.0]);
         assert_eq!(columns[1].values, [-3.0, 500.5, 1e300]);
         assert_eq!(columns[1].counts, [0.0, 1.0, 1.0, 2.0, 1.0, 0.0]);
-        let shares = [0.5, 0.5, 1.0, 0.0, 0.25, 0.75, 0.0, 1.0];
-        let rows = Shared { classes: 2, shares: &shares, weights: Some(&[2.0, 1.0, 4.0, 0.0]) };
+        let values = [0.5, 0.5, 1.0, 0.0, 0.25, 0.75, 0.0, 1.0];
+        let rows = Responsibilities { classes: 2, values: &values, weights: Some(&[2.0, 1.0, 4.0, 0.0]) };
         let columns = count(&source(&x), &rows).unwrap();
         assert_eq!(columns[0].counts, [2.0, 4.0, 1.0, 0.0]);
         assert_eq!(columns[1].values, [-3.0, 500.5]);

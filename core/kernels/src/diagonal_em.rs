@@ -8,11 +8,12 @@ use crate::source::{BadCell, Source};
 use crate::special::exp_of_negative;
 use crate::threads;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are read together. A column of them is a run of vectors.
 const TILE: usize = 64;
-/// Rows that show whether cells are missing.
-const LOOKED_AT: usize = 32 * TILE;
+/// If a cell is missing in one of the first so many rows, three passes are faster than this one.
+pub const PROBED: usize = 32 * TILE;
 /// Numbers that are left of a sum from tile to tile. Within a tile `LANES` rows are added side by side, four vectors of
 /// them: enough for no addition to wait for the one before.
 const KEPT: usize = 4;
@@ -213,23 +214,13 @@ fn tile_step<const LANES: usize, const FUSED: bool>(
     }
 }
 
-/// Whether one pass is the faster way: where cells are missing, as the first rows show, three are.
-pub fn pays(source: &Source) -> Result<bool, BadCell> {
-    let mut cells = vec![0.0; source.width() * TILE];
-    for first in (0..source.rows().min(LOOKED_AT)).step_by(TILE) {
-        if source.load_columns(first..(first + TILE).min(source.rows()), TILE, &mut cells)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Takes a step; `None` if a sum overflows, so that rows are to be looked at in another way.
-pub fn step(source: &Source, g: &Gaussian, labels: &Labels) -> Result<Option<Step>, BadCell> {
+/// Takes a step; `None` if another way is to be taken: if a sum overflows, or if a cell of the first `probed` rows is missing.
+pub fn step(source: &Source, g: &Gaussian, labels: &Labels, probed: usize) -> Result<Option<Step>, BadCell> {
     let (rows, width, k) = (source.rows(), source.width(), g.classes);
     let all = row_sums(g.constant, width, k);
     let size = k * width;
     let block = block_rows(rows, 3 * size);
+    let slower = AtomicBool::new(false);
     let parts = threads::map(rows.div_ceil(block), rows * width * k, |i| {
         let nothing = |size| vec![[0.0; KEPT]; size];
         let mut sums = Sums {
@@ -249,6 +240,12 @@ pub fn step(source: &Source, g: &Gaussian, labels: &Labels) -> Result<Option<Ste
                 cells.fill([0.0; TILE]); // what the rows before have left could be NaN
             }
             let missing = source.load_columns(rows.clone(), TILE, cells.as_flattened_mut())?;
+            if missing && first < probed {
+                slower.store(true, Ordering::Relaxed);
+            }
+            if slower.load(Ordering::Relaxed) {
+                break;
+            }
             dispatch_wide!(
                 tile_step::<32>(&cells, rows, missing, g, &all, labels, &mut scores, &mut sums),
                 tile_step::<16>(&cells, rows, missing, g, &all, labels, &mut scores, &mut sums)
@@ -256,6 +253,9 @@ pub fn step(source: &Source, g: &Gaussian, labels: &Labels) -> Result<Option<Ste
         }
         Ok(sums)
     });
+    if slower.into_inner() {
+        return Ok(None);
+    }
     let mut log_likelihood = 0.0;
     let mut total: [Vec<f64>; 5] = [k, k, size, size, size].map(|size| vec![0.0; size]);
     for part in parts {
@@ -281,16 +281,16 @@ pub fn step(source: &Source, g: &Gaussian, labels: &Labels) -> Result<Option<Ste
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::belonging::Shared;
+    use crate::responsibilities::Responsibilities;
     use crate::source::tests::source;
-    use crate::{density, posterior, soft};
+    use crate::{density, posterior, responsibility_moments};
     use ndarray::Array2;
 
     /// A step is what scoring, expecting and collecting one after the other give.
-    fn compare(rows: usize, width: usize, k: usize, hole: usize, known: bool) {
+    fn compare(rows: usize, width: usize, k: usize, every: usize, known: bool) {
         let x = Array2::from_shape_fn((rows, width), |(i, j)| {
             let cell = ((i * 7919 + j * 104_729) % 1013) as f64 * 0.01 - 3.0 + 1e4 * j as f64;
-            if hole > 0 && (i * width + j).is_multiple_of(hole) { f64::NAN } else { cell }
+            if every > 0 && (i * width + j).is_multiple_of(every) { f64::NAN } else { cell }
         });
         let at: Vec<(usize, usize)> = (0..k * width).map(|i| (i / width, i % width)).collect();
         let mean: Vec<f64> = at.iter().map(|&(c, j)| c as f64 - 1.0 + 1e4 * j as f64).collect();
@@ -302,13 +302,18 @@ mod tests {
         let weights: Vec<f64> = (0..rows).map(|i| (i % 4) as f64 * 0.5).collect();
         let (codes, weights) = if known { (Some(&codes[..]), Some(&weights[..])) } else { (None, None) };
         let source = source(&x);
-        let got = step(&source, &g, &Labels { log_weights: &log_weights, codes, weights }).unwrap().unwrap();
+        let got = step(&source, &g, &Labels { log_weights: &log_weights, codes, weights }, 0).unwrap().unwrap();
 
         let mut scores = vec![0.0; rows * k];
         posterior::begin(&mut scores, &log_weights);
         density::gaussian(&source, &g, &mut scores).unwrap();
         let (log_likelihood, counts) = posterior::expect(&mut scores, &log_weights, codes, weights);
-        let want = soft::collect(&source, &Shared { classes: k, shares: &scores, weights }, mean.clone()).unwrap();
+        let want = responsibility_moments::collect(
+            &source,
+            &Responsibilities { classes: k, values: &scores, weights },
+            mean.clone(),
+        )
+        .unwrap();
         let near = |got: f64, want: f64, size: f64| assert!((got - want).abs() <= 1e-12 * size, "{got} {want}");
         near(got.log_likelihood, log_likelihood, 1.0 + log_likelihood.abs());
         let pairs = [(&got.counts, &counts), (&got.moments.weight, &want.weight), (&got.moments.sum, &want.sum)];
@@ -321,8 +326,8 @@ mod tests {
     #[test]
     fn one_pass_is_three() {
         for (rows, width, k) in [(1, 1, 1), (63, 3, 2), (64, 2, 5), (65, 4, 3), (4160, 7, 4), (9000, 5, 9)] {
-            for (hole, known) in [(0, false), (0, true), (3, false), (997, true), (1, false)] {
-                compare(rows, width, k, hole, known);
+            for (every, known) in [(0, false), (0, true), (3, false), (997, true), (1, false)] {
+                compare(rows, width, k, every, known);
             }
         }
     }
@@ -333,9 +338,18 @@ mod tests {
         let ones = [1.0; 4];
         let g = Gaussian { mean: &[0.0, 100.0, 0.0, 200.0], precision: &ones, constant: &ones, classes: 2 };
         let labels = Labels { log_weights: &[0.5f64.ln(); 2], codes: None, weights: None };
-        let got = step(&source(&x), &g, &labels).unwrap().unwrap();
+        let got = step(&source(&x), &g, &labels, 0).unwrap().unwrap();
         assert_eq!([got.moments.weight[0], got.moments.weight[2], got.moments.sum[0]], [0.0; 3]);
         assert!((got.moments.weight[1] - got.counts[0]).abs() < 1e-12 * got.counts[0]);
+    }
+
+    #[test]
+    fn missing_cells_among_the_first_rows_are_left_to_others() {
+        let x = Array2::from_shape_fn((900, 2), |(i, j)| if i == 500 && j == 0 { f64::NAN } else { i as f64 });
+        let g = Gaussian { mean: &[1.0, 2.0], precision: &[1.0; 2], constant: &[0.0; 2], classes: 1 };
+        let labels = Labels { log_weights: &[0.0], codes: None, weights: None };
+        let taken = |probed| step(&source(&x), &g, &labels, probed).unwrap().is_some();
+        assert_eq!([taken(0), taken(400), taken(501)], [true, true, false]);
     }
 
     #[test]
@@ -343,6 +357,6 @@ mod tests {
         let x = ndarray::array![[1e200], [-1e200]];
         let g = Gaussian { mean: &[0.0], precision: &[1e-200], constant: &[0.0], classes: 1 };
         let labels = Labels { log_weights: &[0.0], codes: None, weights: None };
-        assert!(step(&source(&x), &g, &labels).unwrap().is_none());
+        assert!(step(&source(&x), &g, &labels, 0).unwrap().is_none());
     }
 }

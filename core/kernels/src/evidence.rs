@@ -66,14 +66,14 @@ impl Groups<'_> {
         1 + FREQUENT.len() * (self.edges[0].len() + 1)
     }
 
-    fn group(&self, order: u8, documents: f64, told: f64) -> usize {
+    fn group(&self, order: u8, documents: f64, information: f64) -> usize {
         let edges = self.edges[usize::from(order.min(1))];
         let first = usize::from(order.min(1)) * self.of_order();
         if documents < FREQUENT[0] {
             return first;
         }
-        let place = edges.partition_point(|&edge| edge <= told);
-        first + 1 + usize::from(documents >= FREQUENT[1]) * (edges.len() + 1) + place
+        let position = edges.partition_point(|&edge| edge <= information);
+        first + 1 + usize::from(documents >= FREQUENT[1]) * (edges.len() + 1) + position
     }
 }
 
@@ -140,7 +140,7 @@ impl Classes {
     }
 
     /// p(class), with half a document more in each.
-    pub fn shares(&self) -> Vec<f64> {
+    pub fn priors(&self) -> Vec<f64> {
         let total: f64 = self.documents.iter().map(|n| n + 0.5).sum();
         self.documents.iter().map(|n| (n + 0.5) / total).collect()
     }
@@ -156,7 +156,7 @@ impl Classes {
 pub struct Evidence {
     different: Vec<f64>,
     logs: Vec<f64>,
-    shares: Vec<f64>,
+    priors: Vec<f64>,
     /// The number of pairs of a word and a class that has it.
     pairs: f64,
 }
@@ -166,22 +166,22 @@ impl Evidence {
         let different: Vec<f64> = classes.different.iter().map(|u| u.max(1.0)).collect();
         Self {
             logs: classes.amounts.iter().zip(&different).map(|(n, u)| (n + u).ln()).collect(),
-            shares: classes.shares(),
+            priors: classes.priors(),
             pairs: classes.different.iter().sum(),
             different,
         }
     }
 
-    /// How much a word tells of the class (the divergence from the shares of the classes), and its documents.
-    fn told(&self, has: &[Has]) -> (f64, f64) {
+    /// How much a word tells of the class (the divergence from the priors of the classes), and its documents.
+    fn information(&self, has: &[Has]) -> (f64, f64) {
         let documents: f64 = has.iter().map(|h| h.documents).sum();
-        let of = |documents_here: f64, share: f64| {
-            let q = (documents_here + 2.0 * share) / (documents + 2.0);
-            q * (q / share).ln()
+        let of = |documents_here: f64, prior: f64| {
+            let q = (documents_here + 2.0 * prior) / (documents + 2.0);
+            q * (q / prior).ln()
         };
-        let rest = 1.0 - has.iter().map(|h| self.shares[h.class]).sum::<f64>();
+        let rest = 1.0 - has.iter().map(|h| self.priors[h.class]).sum::<f64>();
         let absent = rest.max(0.0) * 2.0 / (documents + 2.0) * (2.0 / (documents + 2.0)).ln();
-        (absent + has.iter().map(|h| of(h.documents, self.shares[h.class])).sum::<f64>(), documents)
+        (absent + has.iter().map(|h| of(h.documents, self.priors[h.class])).sum::<f64>(), documents)
     }
 
     fn of(&self, h: &Has, classes_with_word: usize) -> f64 {
@@ -200,16 +200,16 @@ pub fn solve(words: Words, classes: &Classes) -> (Vec<f64>, Vec<f64>, Vec<f64>) 
         for word in piece * step..((piece + 1) * step).min(words.len()) {
             has.clear();
             has.extend(words.has(word));
-            let (told, documents) = evidence.told(&has);
-            out.0.push(told);
+            let (information, documents) = evidence.information(&has);
+            out.0.push(information);
             out.1.push(documents);
             out.2.extend(has.iter().map(|h| evidence.of(h, has.len())));
         }
         out
     });
     let mut all = (Vec::new(), Vec::new(), Vec::new());
-    for (told, documents, evidence) in parts {
-        all.0.extend(told);
+    for (information, documents, evidence) in parts {
+        all.0.extend(information);
         all.1.extend(documents);
         all.2.extend(evidence);
     }
@@ -217,8 +217,13 @@ pub fn solve(words: Words, classes: &Classes) -> (Vec<f64>, Vec<f64>, Vec<f64>) 
 }
 
 /// The group of every word.
-pub fn groups(orders: &[u8], documents: &[f64], told: &[f64], groups: Groups) -> Vec<u8> {
-    orders.iter().zip(documents).zip(told).map(|((&order, &n), &told)| groups.group(order, n, told) as u8).collect()
+pub fn groups(orders: &[u8], documents: &[f64], information: &[f64], groups: Groups) -> Vec<u8> {
+    orders
+        .iter()
+        .zip(documents)
+        .zip(information)
+        .map(|((&order, &n), &information)| groups.group(order, n, information) as u8)
+        .collect()
 }
 
 /// Evidence of rows, group by group. Row i has the columns from `starts[i]` to the next, in rising order: those of groups of
@@ -228,8 +233,8 @@ pub struct Scored {
     pub starts: Vec<i64>,
     pub columns: Vec<u8>,
     pub evidence: Vec<f32>,
-    /// The shares of the classes for every fold.
-    pub shares: Vec<f64>,
+    /// The priors of the classes for every fold.
+    pub priors: Vec<f64>,
 }
 
 /// Scores each row as if no row of its fold had been learned. `folds` holds where each fold's rows begin, and where the last
@@ -245,7 +250,7 @@ pub fn out_of_fold(words: Words, classes: &Classes, rows: Rows, folds: &[usize],
         all.starts.extend(part.starts.iter().map(|end| before + end));
         all.columns.append(&mut part.columns);
         all.evidence.append(&mut part.evidence);
-        all.shares.append(&mut part.shares);
+        all.priors.append(&mut part.priors);
     }
     all
 }
@@ -275,8 +280,8 @@ fn without_fold(words: Words, classes: &Classes, rows: Rows, fold: std::ops::Ran
         others.documents[class] = (others.documents[class] - weight).max(0.0);
         for &(word, count) in pairs(row) {
             // A class that never had the word is of rows that were not among those learned.
-            if let Some(place) = has[starts[word]..starts[word + 1]].iter().position(|&c| c == class as u32) {
-                let h = &mut left[starts[word] + place];
+            if let Some(position) = has[starts[word]..starts[word + 1]].iter().position(|&c| c == class as u32) {
+                let h = &mut left[starts[word] + position];
                 h.amount -= weight * rows.scales[row] * f64::from(count);
                 h.documents -= weight;
             }
@@ -298,27 +303,27 @@ fn without_fold(words: Words, classes: &Classes, rows: Rows, fold: std::ops::Ran
     let evidence = Evidence::given(&others);
     let against = others.against();
     let mut said: Vec<(u32, f32)> = Vec::with_capacity(left.len());
-    let (mut place, mut kept) = (Vec::with_capacity(touched.len()), Vec::new());
+    let (mut group_of, mut kept) = (Vec::with_capacity(touched.len()), Vec::new());
     for (own, &word) in touched.iter().enumerate() {
         kept.clear();
         kept.extend(left[starts[own]..starts[own + 1]].iter().filter(|h| h.documents > 0.0));
-        let (told, documents) = evidence.told(&kept);
-        place.push(by.group(words.orders[word], documents, told));
+        let (information, documents) = evidence.information(&kept);
+        group_of.push(by.group(words.orders[word], documents, information));
         starts[own] = said.len();
         said.extend(kept.iter().map(|h| (h.class as u32, evidence.of(h, kept.len()) as f32)));
     }
     starts[touched.len()] = said.len();
     // Summed with more digits than are kept, so that the order of the words does not show.
-    let mut out = Scored { shares: others.shares(), ..Scored::default() };
+    let mut out = Scored { priors: others.priors(), ..Scored::default() };
     let (mut sums, mut all) = (vec![0.0; groups], Vec::new());
     let (mut there, mut slots) = (Vec::with_capacity(groups), vec![0; groups]);
     for row in fold {
         // a word that no other fold has says nothing
         let own = || pairs(row).iter().filter(|(word, _)| starts[*word] < starts[*word + 1]);
         sums.fill(0.0);
-        own().for_each(|&(word, count)| sums[place[word]] += f64::from(count));
+        own().for_each(|&(word, count)| sums[group_of[word]] += f64::from(count));
         there.clear();
-        there.extend(own().map(|&(word, _)| place[word]));
+        there.extend(own().map(|&(word, _)| group_of[word]));
         there.sort_unstable();
         there.dedup();
         there.iter().enumerate().for_each(|(slot, &group)| slots[group] = slot);
@@ -326,7 +331,7 @@ fn without_fold(words: Words, classes: &Classes, rows: Rows, fold: std::ops::Ran
         all.resize(2 * there.len() * k, 0.0);
         let (for_class, against_class) = all.split_at_mut(there.len() * k);
         for &(word, count) in own() {
-            let (first, count) = (slots[place[word]] * k, f64::from(count));
+            let (first, count) = (slots[group_of[word]] * k, f64::from(count));
             for &(class, evidence) in &said[starts[word]..starts[word + 1]] {
                 let (class, evidence) = (class as usize, f64::from(evidence));
                 let to = if evidence > 0.0 { &mut *for_class } else { &mut *against_class };

@@ -1,8 +1,8 @@
 //! Expected sums of products of rows with missing cells: what is missing is given its mean and covariance under a
 //! Gaussian, given the cells that are there.
 
-use crate::belonging::{Belonging, Shared};
-use crate::holes::{Conditional, Padded, Pattern, fill, patterns};
+use crate::missing::{Conditional, Padded, Pattern, fill, patterns};
+use crate::responsibilities::{ClassWeights, Responsibilities};
 use crate::scatter::{Bucket, Part, padded, unpad};
 use crate::simd::dispatch;
 use crate::source::{BadCell, Source};
@@ -19,7 +19,7 @@ pub struct Group {
 }
 
 /// The cells that are there, row after row about the origin of their class, in groups sorted by pattern.
-pub struct Holes<'a> {
+pub struct IncompleteRows<'a> {
     pub cells: &'a [f64],
     pub weights: Option<&'a [f64]>,
     /// patterns × columns: whether a cell is there
@@ -85,16 +85,22 @@ impl Sums {
 }
 
 /// The sums of some groups, for each class.
-fn expect_piece(holes: &Holes, groups: &[Group], mean: &[f64], precisions: &Padded, classes: usize) -> Vec<Part> {
-    let (stride, width) = (precisions.stride, holes.width);
-    let mut sums = Sums::new(classes, width, holes.weights.is_some());
+fn expect_piece(
+    incomplete: &IncompleteRows,
+    groups: &[Group],
+    mean: &[f64],
+    precisions: &Padded,
+    classes: usize,
+) -> Vec<Part> {
+    let (stride, width) = (precisions.stride, incomplete.width);
+    let mut sums = Sums::new(classes, width, incomplete.weights.is_some());
     let (mut apart, mut pulls) = (vec![0.0; stride], vec![]);
     let mut known: Option<((usize, usize), Pattern, Conditional)> = None;
     for group in groups {
-        let key = (group.pattern, precisions.place(group.class));
+        let key = (group.pattern, precisions.position(group.class));
         let precision = precisions.of(group.class);
         if known.as_ref().is_none_or(|(of, ..)| *of != key) {
-            let pattern = Pattern::new(&holes.there[group.pattern * width..(group.pattern + 1) * width]);
+            let pattern = Pattern::new(&incomplete.there[group.pattern * width..(group.pattern + 1) * width]);
             let conditional = Conditional::new(&pattern.missing, precision, stride);
             known = Some((key, pattern, conditional));
         }
@@ -102,8 +108,8 @@ fn expect_piece(holes: &Holes, groups: &[Group], mean: &[f64], precisions: &Padd
         let (mean, size) = (&mean[group.class * width..(group.class + 1) * width], pattern.there.len());
         let mut weight = 0.0;
         for (r, row) in group.rows.clone().enumerate() {
-            let w = holes.weights.map_or(1.0, |weights| weights[row]);
-            let cells = &holes.cells[group.cells + r * size..][..size];
+            let w = incomplete.weights.map_or(1.0, |weights| weights[row]);
+            let cells = &incomplete.cells[group.cells + r * size..][..size];
             let (part, bucket) = (&mut sums.parts[group.class], &mut sums.buckets[group.class]);
             let line = bucket.line(stride);
             dispatch!(fill(cells, pattern, conditional, mean, precision, &mut apart, &mut pulls, line));
@@ -118,31 +124,31 @@ fn expect_piece(holes: &Holes, groups: &[Group], mean: &[f64], precisions: &Padd
 /// Some rows of one pattern.
 type Patterned<'a> = (&'a Pattern, &'a [usize]);
 
-/// The sums about the means of rows of which a share belongs to each class.
-fn expect_shared_piece(
+/// The sums about the means of rows weighted by responsibilities.
+fn expect_weighted_piece(
     source: &Source,
     groups: &[Patterned],
-    belonging: &Shared,
+    responsibilities: &Responsibilities,
     mean: &[f64],
     precisions: &Padded,
 ) -> Result<Vec<Part>, BadCell> {
-    let (stride, width, k) = (precisions.stride, source.width(), belonging.classes);
+    let (stride, width, k) = (precisions.stride, source.width(), responsibilities.classes);
     let mut sums = Sums::new(k, width, true);
     let (mut row_cells, mut apart, mut pulls) = (vec![0.0; width], vec![0.0; stride], vec![]);
     let (mut cells, zero) = (vec![], vec![0.0; width]);
     for (pattern, rows) in groups {
-        let places = precisions.place(k - 1) + 1;
+        let positions = precisions.position(k - 1) + 1;
         let each: Vec<Conditional> =
-            (0..places).map(|c| Conditional::new(&pattern.missing, precisions.of(c), stride)).collect();
+            (0..positions).map(|c| Conditional::new(&pattern.missing, precisions.of(c), stride)).collect();
         let mut weights = vec![0.0; k];
         for &row in *rows {
             source.load_rows(std::iter::once(row), width, &mut row_cells)?;
-            belonging.each(row, &(0..k), |c, w| {
+            responsibilities.each(row, &(0..k), |c, w| {
                 let mean = &mean[c * width..(c + 1) * width];
                 cells.clear();
                 cells.extend(pattern.there.iter().map(|&j| row_cells[j] - mean[j]));
                 let (part, bucket) = (&mut sums.parts[c], &mut sums.buckets[c]);
-                let (conditional, precision) = (&each[precisions.place(c)], precisions.of(c));
+                let (conditional, precision) = (&each[precisions.position(c)], precisions.of(c));
                 let line = bucket.line(stride);
                 dispatch!(fill(&cells, pattern, conditional, &zero, precision, &mut apart, &mut pulls, line));
                 weights[c] += w;
@@ -150,7 +156,7 @@ fn expect_shared_piece(
             });
         }
         for (c, weight) in weights.into_iter().enumerate() {
-            sums.add_covariance(c, weight, &pattern.missing, &each[precisions.place(c)]);
+            sums.add_covariance(c, weight, &pattern.missing, &each[precisions.position(c)]);
         }
     }
     Ok(sums.finished())
@@ -179,26 +185,30 @@ fn total(pieces: Vec<Vec<Part>>, classes: usize, width: usize) -> Expected {
     expected
 }
 
-/// The expected sums of every class. Every group of `holes` must lie within its rows, patterns and classes.
-pub fn expect(holes: &Holes, gaussians: &Gaussians) -> Expected {
-    let d = holes.width;
+/// The expected sums of every class. Every group of `incomplete` must lie within its rows, patterns and classes.
+pub fn expect(incomplete: &IncompleteRows, gaussians: &Gaussians) -> Expected {
+    let d = incomplete.width;
     let k = gaussians.mean.len() / d.max(1);
     let precisions = Padded::new(gaussians.precision, d);
-    let step = groups_at_once(holes.groups.len(), k, precisions.stride);
-    let rows = holes.groups.last().map_or(0, |group| group.rows.end);
+    let step = groups_at_once(incomplete.groups.len(), k, precisions.stride);
+    let rows = incomplete.groups.last().map_or(0, |group| group.rows.end);
     let work = rows * precisions.stride * precisions.stride;
-    let pieces = threads::map(holes.groups.len().div_ceil(step), work, |i| {
-        let groups = &holes.groups[i * step..holes.groups.len().min((i + 1) * step)];
-        expect_piece(holes, groups, gaussians.mean, &precisions, k)
+    let pieces = threads::map(incomplete.groups.len().div_ceil(step), work, |i| {
+        let groups = &incomplete.groups[i * step..incomplete.groups.len().min((i + 1) * step)];
+        expect_piece(incomplete, groups, gaussians.mean, &precisions, k)
     });
     total(pieces, k, d)
 }
 
-/// The expected sums about the means of rows of which a share belongs to each class; rows without a cell are left out.
-pub fn expect_shared(source: &Source, belonging: &Shared, gaussians: &Gaussians) -> Result<Expected, BadCell> {
-    let (k, d) = (belonging.classes, source.width());
+/// The expected sums about the means of rows weighted by responsibilities; rows without a cell are left out.
+pub fn expect_weighted(
+    source: &Source,
+    responsibilities: &Responsibilities,
+    gaussians: &Gaussians,
+) -> Result<Expected, BadCell> {
+    let (k, d) = (responsibilities.classes, source.width());
     let precisions = Padded::new(gaussians.precision, d);
-    let found = patterns(source, (0..source.rows()).filter(|&row| belonging.counts(row, &(0..k))))?;
+    let found = patterns(source, (0..source.rows()).filter(|&row| responsibilities.counts(row, &(0..k))))?;
     let groups: Vec<Patterned> = found
         .iter()
         .filter(|(pattern, _)| !pattern.there.is_empty())
@@ -208,7 +218,7 @@ pub fn expect_shared(source: &Source, belonging: &Shared, gaussians: &Gaussians)
     let work = source.rows() * k * precisions.stride * precisions.stride;
     let pieces = threads::map(groups.len().div_ceil(step), work, |i| {
         let groups = &groups[i * step..groups.len().min((i + 1) * step)];
-        expect_shared_piece(source, groups, belonging, gaussians.mean, &precisions)
+        expect_weighted_piece(source, groups, responsibilities, gaussians.mean, &precisions)
     });
     Ok(total(pieces.into_iter().collect::<Result<_, _>>()?, k, d))
 }
@@ -228,21 +238,27 @@ mod tests {
             Group { pattern: 0, class: 0, rows: 0..2, cells: 0 },
             Group { pattern: 1, class: 0, rows: 2..3, cells: 2 },
         ];
-        let holes = Holes { cells: &[2.0, 4.0, 3.0], weights: Some(&[1.0, 2.0, 1.0]), there: &there, groups, width: 2 };
+        let rows = IncompleteRows {
+            cells: &[2.0, 4.0, 3.0],
+            weights: Some(&[1.0, 2.0, 1.0]),
+            there: &there,
+            groups,
+            width: 2,
+        };
         let precision = [0.5, -0.5, -0.5, 1.0];
         let gaussians = Gaussians { mean: &[0.0, 0.0], precision: &precision };
-        let got = expect(&holes, &gaussians);
+        let got = expect(&rows, &gaussians);
         assert_eq!(got.weight, [4.0]);
         // filled rows: (2, 1), twice (4, 2), and (3, 3)
         let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-13);
         assert!(close(&got.sum, &[13.0, 8.0]), "{:?}", got.sum);
         assert!(close(&got.product, &[47.0, 27.0, 27.0, 21.0]), "{:?}", got.product);
-        // The same rows as a matrix, about the mean 0, with weights as shares of a class beside one that has nothing.
+        // The same rows as a matrix, about the mean 0, with the responsibilities of a class beside one that has nothing.
         let x = array![[2.0, f64::NAN], [4.0, f64::NAN], [f64::NAN, 3.0], [f64::NAN, f64::NAN]];
-        let shares = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
-        let belonging = Shared { classes: 2, shares: &shares, weights: Some(&[1.0, 2.0, 1.0, 5.0]) };
+        let values = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+        let responsibilities = Responsibilities { classes: 2, values: &values, weights: Some(&[1.0, 2.0, 1.0, 5.0]) };
         let gaussians = Gaussians { mean: &[0.0; 4], precision: &precision };
-        let together = expect_shared(&source(&x), &belonging, &gaussians).unwrap();
+        let together = expect_weighted(&source(&x), &responsibilities, &gaussians).unwrap();
         assert_eq!(together.weight, [4.0, 0.0]);
         assert!(close(&together.sum, &[13.0, 8.0, 0.0, 0.0]), "{:?}", together.sum);
         assert!(close(&together.product[..4], &[47.0, 27.0, 27.0, 21.0]), "{:?}", together.product);

@@ -54,18 +54,18 @@ impl Evidence<'_> {
     }
 }
 
-/// Rows with their evidence, the logarithm of their length, of the classes' shares (rows × classes), the right class and a
+/// Rows with their evidence, the logarithm of their length, of the classes' priors (rows × classes), the right class and a
 /// weight.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     pub evidence: Evidence<'a>,
     pub lengths: &'a [f64],
-    pub log_shares: &'a [f64],
+    pub log_priors: &'a [f64],
     pub codes: &'a [i64],
     pub weights: &'a [f64],
 }
 
-/// The exponents of groups, that of the length, that of the shares, and the bias of every class or none.
+/// The exponents of groups, that of the length, that of the priors, and the bias of every class or none.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
     pub groups: &'a [f64],
@@ -94,7 +94,7 @@ impl Rows<'_> {
         groups > 0
             && self.evidence.fits(groups)
             && [self.evidence.starts.len(), self.lengths.len(), self.weights.len()] == [n + 1, n, n]
-            && self.log_shares.len() == n * k
+            && self.log_priors.len() == n * k
             && self.codes.iter().all(|&code| code >= 0 && (code as usize) < k)
     }
 }
@@ -168,7 +168,7 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::R
     let mut out = Slope::zero(size, curved);
     let stride = padded(moved);
     let (mut products, mut bucket) = (Part::new(stride, false), Bucket::new(BUCKET * stride, true));
-    let (mut p, mut q, mut evidence, mut places) = (vec![0.0; k], vec![0.0; k], vec![0.0; k], vec![0; k]);
+    let (mut p, mut q, mut evidence, mut positions) = (vec![0.0; k], vec![0.0; k], vec![0.0; k], vec![0; k]);
     // The exponents that a row's scores move with, by how much on average, and by how much more in each likely class.
     let (mut there, mut mean): (Vec<usize>, Vec<f64>) = (Vec::with_capacity(moved), Vec::with_capacity(moved));
     let (mut shifts, mut roots, mut rest) = (vec![0.0; k * stride], vec![0.0; k], vec![0.0; stride]);
@@ -179,15 +179,15 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::R
     let every = if rows.codes.len() < MANY { 1 } else { EVERY };
     for row in own {
         let (columns, values) = rows.evidence.row(row);
-        let log_shares = &rows.log_shares[row * k..(row + 1) * k];
+        let log_priors = &rows.log_priors[row * k..(row + 1) * k];
         let (length, weight, right) = (rows.lengths[row], rows.weights[row], rows.codes[row] as usize);
         let factor = (-at.power * length).exp();
         weigh_row::<FUSED>((columns, values), at.groups, &mut evidence);
         for e in &mut evidence {
             *e *= factor;
         }
-        for ((z, e), log_share) in p.iter_mut().zip(&evidence).zip(log_shares) {
-            *z = e + at.prior * log_share;
+        for ((z, e), log_prior) in p.iter_mut().zip(&evidence).zip(log_priors) {
+            *z = e + at.prior * log_prior;
         }
         p.iter_mut().zip(at.bias).for_each(|(z, bias)| *z += bias);
         let score = p[right];
@@ -201,14 +201,14 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::R
             mean.push(factor * dot_f32::<FUSED>(&p, own));
         }
         mean.push(-length * dot::<FUSED>(&p, &evidence));
-        mean.push(dot::<FUSED>(&p, log_shares));
+        mean.push(dot::<FUSED>(&p, log_priors));
         let of_right = values.chunks_exact(k).map(|own| factor * f64::from(own[right]));
         for ((&b, mean), x) in there.iter().zip(&mean).zip(of_right.chain([-length * evidence[right]])) {
             let more = weight * (mean - x);
             out.gradient[b] += more;
             bend[b] -= length * more;
         }
-        out.gradient[g + 1] += weight * (mean[columns.len() + 1] - log_shares[right]);
+        out.gradient[g + 1] += weight * (mean[columns.len() + 1] - log_priors[right]);
         if biases > 0 {
             out.gradient[moved..].iter_mut().zip(&p).for_each(|(sum, p)| *sum += weight * p);
             out.gradient[moved + right] -= weight;
@@ -220,16 +220,16 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::R
         for (c, (&p, q)) in p.iter().zip(&mut q).enumerate() {
             let times = if p >= SURE { 1 } else { every * usize::from((row + c) & (every - 1) == 0) };
             *q = if p * (1.0 - p) >= LEAST { times as f64 * p } else { 0.0 };
-            places[number] = c;
+            positions[number] = c;
             number += usize::from(*q > 0.0);
         }
-        let likely = &places[..number];
+        let likely = &positions[..number];
         let wide = padded(there.len());
         let lines = &mut shifts[..number * wide];
         for ((line, root), &c) in lines.chunks_exact_mut(wide).zip(&mut roots).zip(likely) {
             *root = (weight * q[c]).sqrt();
             line[columns.len()] = *root * (-length * evidence[c] - mean[columns.len()]);
-            line[columns.len() + 1] = *root * (log_shares[c] - mean[columns.len() + 1]);
+            line[columns.len() + 1] = *root * (log_priors[c] - mean[columns.len() + 1]);
             line[there.len()..].fill(0.0);
         }
         for (i, (own, mean)) in values.chunks_exact(k).zip(&mean).enumerate() {
@@ -250,7 +250,7 @@ fn of_rows<const FUSED: bool>(rows: Rows, at: At, curved: bool, own: std::ops::R
                 let own = own.iter().map(|&x| f64::from(x));
                 add_cross::<FUSED>(&q, own, weight, factor, *mean, &mut cross[b * k..(b + 1) * k]);
             }
-            for (b, own, scale) in [(g, &evidence[..], -length), (g + 1, log_shares, 1.0)] {
+            for (b, own, scale) in [(g, &evidence[..], -length), (g + 1, log_priors, 1.0)] {
                 let mean = mean[columns.len() + b - g];
                 add_cross::<FUSED>(&q, own.iter().copied(), weight, scale, mean, &mut cross[b * k..(b + 1) * k]);
             }
@@ -336,10 +336,10 @@ fn add_cross<const FUSED: bool>(q: &[f64], x: impl Iterator<Item = f64>, w: f64,
 }
 
 /// Adds sums of products, on and above the diagonal, to where they belong, and empties them.
-fn spread(sums: &mut [f64], wide: usize, places: &[usize], stride: usize, out: &mut [f64]) {
-    for (i, (&place, sums)) in places.iter().zip(sums.chunks_exact(wide)).enumerate() {
-        let out = &mut out[place * stride..(place + 1) * stride];
-        places[i..].iter().zip(&sums[i..]).for_each(|(&other, sum)| out[other] += sum);
+fn spread(sums: &mut [f64], wide: usize, positions: &[usize], stride: usize, out: &mut [f64]) {
+    for (i, (&position, sums)) in positions.iter().zip(sums.chunks_exact(wide)).enumerate() {
+        let out = &mut out[position * stride..(position + 1) * stride];
+        positions[i..].iter().zip(&sums[i..]).for_each(|(&other, sum)| out[other] += sum);
     }
     sums.fill(0.0);
 }

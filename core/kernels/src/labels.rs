@@ -1,4 +1,4 @@
-//! Labels to codes: the sorted distinct labels, and for each row its place among them.
+//! Labels to codes: the sorted distinct labels, and for each row its position among them.
 
 /// Ranges of labels up to this wide are counted in a table; wider ones are sorted.
 const TABLE: usize = 1 << 20;
@@ -12,22 +12,22 @@ pub fn encode(labels: &[i64]) -> (Vec<i64>, Vec<i32>) {
         let mut classes = labels.to_vec();
         classes.sort_unstable();
         classes.dedup();
-        let place = |label| classes.binary_search(label).unwrap_or_default() as i32;
-        let codes = labels.iter().map(place).collect();
+        let position = |label| classes.binary_search(label).unwrap_or_default() as i32;
+        let codes = labels.iter().map(position).collect();
         return (classes, codes);
     }
-    let mut places = vec![-1i32; range as usize + 1];
+    let mut positions = vec![-1i32; range as usize + 1];
     for &label in labels {
-        places[(label - low) as usize] = 0;
+        positions[(label - low) as usize] = 0;
     }
     let mut classes = vec![];
-    for (i, place) in places.iter_mut().enumerate() {
-        if *place == 0 {
-            *place = classes.len() as i32;
+    for (i, position) in positions.iter_mut().enumerate() {
+        if *position == 0 {
+            *position = classes.len() as i32;
             classes.push(low + i as i64);
         }
     }
-    let codes = labels.iter().map(|&label| places[(label - low) as usize]).collect();
+    let codes = labels.iter().map(|&label| positions[(label - low) as usize]).collect();
     (classes, codes)
 }
 

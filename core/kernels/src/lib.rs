@@ -3,7 +3,6 @@
 //! What a kernel returns does not depend on the number of threads: rows are cut into pieces by their number alone, and pieces are
 //! put together in their order.
 
-pub mod belonging;
 pub mod by_column;
 pub mod categories;
 pub mod density;
@@ -11,7 +10,6 @@ pub mod diagonal_em;
 pub mod evidence;
 pub mod expected;
 pub mod exponents;
-pub mod holes;
 pub mod interrupt;
 pub mod json;
 pub mod keys;
@@ -19,12 +17,14 @@ pub mod kmeans;
 pub mod labels;
 pub mod linear;
 pub mod memory;
+pub mod missing;
 pub mod moments;
 pub mod posterior;
+pub mod responsibilities;
+pub mod responsibility_moments;
+pub mod responsibility_scatter;
 pub mod scatter;
-pub mod shared_scatter;
 pub mod simd;
-pub mod soft;
 pub mod source;
 pub mod sparse;
 pub mod special;

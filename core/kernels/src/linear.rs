@@ -86,7 +86,7 @@ impl<'a> Linear<'a> {
     }
 
     /// Adds the scores of every row to `out` (rows × classes). A row with a missing cell is first given to `odd` with its
-    /// place in `out`: if that returns true, the row is settled, or else its scores will be NaN.
+    /// position in `out`: if that returns true, the row is settled, or else its scores will be NaN.
     pub fn score(
         &self,
         source: &Source,
@@ -120,7 +120,7 @@ impl<'a> Linear<'a> {
         odd: &Odd<'_>,
     ) -> Result<(), BadCell> {
         let mut odd =
-            |row: usize, out: &mut [f64]| Ok(source.has_hole(rows.start + row)? && odd(rows.start + row, out)?);
+            |row: usize, out: &mut [f64]| Ok(source.has_missing(rows.start + row)? && odd(rows.start + row, out)?);
         let cells = source.rows_at(rows.clone(), &mut room.cells)?;
         match self.classes() - self.first {
             1 => dispatch!(add_rows::<1>(self, cells, out, &mut odd)),
@@ -145,8 +145,8 @@ impl<'a> Linear<'a> {
         let mut settled = vec![];
         if missing {
             for (r, out) in out.chunks_exact_mut(k).enumerate() {
-                let hole = room.cells.chunks_exact(TILE).any(|column| column[r].is_nan());
-                if hole && odd(rows.start + r, out)? {
+                let missing = room.cells.chunks_exact(TILE).any(|column| column[r].is_nan());
+                if missing && odd(rows.start + r, out)? {
                     settled.push((r, out.to_vec()));
                 }
             }

@@ -1,7 +1,7 @@
 //! Sums of a column and of a second function of it about an origin, per class: all a family that factorises by column needs.
 
-use crate::belonging::{Assignment, Belonging, origins};
 use crate::by_column;
+use crate::responsibilities::{Assignment, ClassWeights, origins};
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Cell, Domain, Source, typed};
 use crate::special::excess;
@@ -52,16 +52,16 @@ fn add_row<T: Cell, const EXCESS: bool, const FUSED: bool>(line: &[T], origin: &
 
 /// Adds rows, given as one slice.
 #[inline(always)]
-pub fn add_lines<T: Cell, B: Belonging, const EXCESS: bool, const FUSED: bool>(
+pub fn add_lines<T: Cell, B: ClassWeights, const EXCESS: bool, const FUSED: bool>(
     lines: &[T],
     rows: impl Iterator<Item = usize>,
-    belonging: &B,
+    class_weights: &B,
     width: usize,
     origin: &[f64],
     out: &mut Sums,
 ) {
     for (row, line) in rows.zip(lines.chunks_exact(width)) {
-        belonging.each(row, &(0..belonging.classes()), |class, w| {
+        class_weights.each(row, &(0..class_weights.classes()), |class, w| {
             let at = class * width..(class + 1) * width;
             let mut sums = Sums {
                 weight: &mut out.weight[at.clone()],

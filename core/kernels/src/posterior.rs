@@ -204,7 +204,7 @@ mod tests {
         let (mut expected, mut posteriors) = (scores.clone(), scores.clone());
         let codes: Vec<i32> = (0..rows as i32).map(|row| if row % 9 == 0 { row % 5 } else { -1 }).collect();
         let weights: Vec<f64> = (0..rows).map(|row| (row % 3) as f64).collect();
-        let (told, counts) = expect(&mut expected, &log_weights, Some(&codes), Some(&weights));
+        let (log_likelihood, counts) = expect(&mut expected, &log_weights, Some(&codes), Some(&weights));
         posterior(&mut posteriors, &log_weights, false);
         let density = log_density(&scores, k);
         let mut want = 0.0;
@@ -217,7 +217,7 @@ mod tests {
                 assert!((got - want).abs() <= 1e-14 * want + 1e-300, "{got} {want}");
             }
         }
-        assert!((told - want).abs() <= 1e-13 * want.abs(), "{told} {want}");
+        assert!((log_likelihood - want).abs() <= 1e-13 * want.abs(), "{log_likelihood} {want}");
         for (c, count) in counts.iter().enumerate() {
             let want: f64 = (0..rows).map(|row| weights[row] * expected[row * k + c]).sum();
             assert!((count - want).abs() <= 1e-12 * want, "{count} {want}");

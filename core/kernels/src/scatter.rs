@@ -1,6 +1,6 @@
 //! Sums of products of all pairs of columns about an origin, per class: what a full covariance needs.
 
-use crate::belonging::{Assignment, Belonging, origins};
+use crate::responsibilities::{Assignment, ClassWeights, origins};
 use crate::simd::{dispatch, fma};
 use crate::source::{BadCell, Source};
 use crate::threads;
@@ -227,8 +227,8 @@ pub struct Piece {
 
 impl Piece {
     /// Its rows that belong to one of its classes.
-    pub fn counted(&self, belonging: &impl Belonging) -> Vec<usize> {
-        self.rows.clone().filter(|&row| belonging.counts(row, &self.classes)).collect()
+    pub fn counted(&self, class_weights: &impl ClassWeights) -> Vec<usize> {
+        self.rows.clone().filter(|&row| class_weights.counts(row, &self.classes)).collect()
     }
 }
 
@@ -252,8 +252,14 @@ impl<'a> Sums<'a> {
     }
 
     /// Puts rows, whose cells are given, into the buckets of those of some classes that they belong to.
-    pub fn take_rows<B: Belonging>(&mut self, cells: &[f64], rows: &[usize], belonging: &B, classes: &Range<usize>) {
-        dispatch!(take_rows::<B>(self, cells, rows, belonging, classes));
+    pub fn take_rows<B: ClassWeights>(
+        &mut self,
+        cells: &[f64],
+        rows: &[usize],
+        class_weights: &B,
+        classes: &Range<usize>,
+    ) {
+        dispatch!(take_rows::<B>(self, cells, rows, class_weights, classes));
     }
 
     /// The sums of each class, with all rows that waited.
@@ -266,16 +272,16 @@ impl<'a> Sums<'a> {
 }
 
 #[inline(always)]
-fn take_rows<B: Belonging, const FUSED: bool>(
+fn take_rows<B: ClassWeights, const FUSED: bool>(
     sums: &mut Sums,
     cells: &[f64],
     rows: &[usize],
-    belonging: &B,
+    class_weights: &B,
     classes: &Range<usize>,
 ) {
-    let width = sums.origin.len() / belonging.classes();
+    let width = sums.origin.len() / class_weights.classes();
     for (&row, cells) in rows.iter().zip(cells.chunks_exact(width)) {
-        belonging.each(row, classes, |class, w| {
+        class_weights.each(row, classes, |class, w| {
             let index = class - sums.classes.start;
             let origin = &sums.origin[class * width..(class + 1) * width];
             sums.parts[index].take_row::<FUSED>(&mut sums.buckets[index], cells, origin, w, sums.stride);

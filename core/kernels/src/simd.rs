@@ -18,7 +18,14 @@ pub unsafe fn with_avx2<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// What LIKELY_SIMD in the environment may be: the fastest instructions that kernels take, of those that the machine has.
-pub const LEVELS: [&str; 3] = ["none", "avx2", "avx512"];
+pub const LEVELS: [(&str, Level); 3] = [("none", Level::Any), ("avx2", Level::Avx2), ("avx512", Level::Avx512)];
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Any,
+    Avx2,
+    Avx512,
+}
 
 /// What the machine has, or less if the environment's LIKELY_SIMD says so. It is asked for once.
 #[cfg(target_arch = "x86_64")]
@@ -30,26 +37,15 @@ fn level() -> Level {
         let has_avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        let most = match std::env::var("LIKELY_SIMD").as_deref() {
-            Ok("none") => Level::Any,
-            Ok("avx2") => Level::Avx2,
-            _ => Level::Avx512,
-        };
+        let asked = std::env::var("LIKELY_SIMD");
+        let most = LEVELS.into_iter().find(|(name, _)| asked.as_deref() == Ok(name));
         let found = match (has_avx2, has_avx512) {
             (false, _) => Level::Any,
             (true, false) => Level::Avx2,
             (true, true) => Level::Avx512,
         };
-        most.min(found)
+        most.map_or(found, |(_, most)| most.min(found))
     })
-}
-
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Any,
-    Avx2,
-    Avx512,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -72,30 +68,30 @@ pub unsafe fn with_avx512<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Asks for a place in memory that will be read soon.
+/// Asks for an address in memory that will be read soon.
 #[inline(always)]
-pub fn prefetch<T>(place: &T) {
+pub fn prefetch<T>(address: &T) {
     #[cfg(target_arch = "x86_64")]
     // Safe: a hint about an address that is borrowed, and every x86-64 machine has SSE.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(address).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = address;
 }
 
-/// Asks for a place in memory that will be read a little later: it is brought near, but not into the first cache.
+/// Asks for an address in memory that will be read a little later: it is brought near, but not into the first cache.
 #[inline(always)]
-pub fn prefetch_later<T>(place: *const T) {
+pub fn prefetch_later<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // Safe: a hint, which may name any address, and every x86-64 machine has SSE.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(place.cast());
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = address;
 }
 
 /// Calls an `#[inline(always)]` kernel whose last const parameter says whether `fma` is one instruction.

@@ -139,7 +139,7 @@ impl Source<'_> {
     }
 
     /// Whether a cell of a row is missing.
-    pub fn has_hole(&self, row: usize) -> Result<bool, BadCell> {
+    pub fn has_missing(&self, row: usize) -> Result<bool, BadCell> {
         (0..self.width()).try_fold(false, |any, j| Ok(any | self.checked_cell(row, j)?.is_nan()))
     }
 
@@ -324,8 +324,8 @@ impl Source<'_> {
 /// Lines that are turned together, in registers.
 const SIDE: usize = 4;
 
-/// Writes so many lines of `length` cells each as columns: the cells that stand at one place of all lines together, and
-/// those of the next place `stride` further on. The result is 0 if all are finite and NaN otherwise.
+/// Writes so many lines of `length` cells each as columns: the cells that stand at one position of all lines together, and
+/// those of the next position `stride` further on. The result is 0 if all are finite and NaN otherwise.
 #[inline(always)]
 fn transpose<'a, T: Cell, const FUSED: bool>(
     line: impl Fn(usize) -> &'a [T],
@@ -350,19 +350,19 @@ fn transpose<'a, T: Cell, const FUSED: bool>(
                 column[first..first + SIDE].copy_from_slice(&block.map(|line| line[i]));
             }
         }
-        for place in whole..length {
-            let run = lines.map(|line| line[place].number());
+        for position in whole..length {
+            let run = lines.map(|line| line[position].number());
             for (doubt, x) in doubts.iter_mut().zip(run) {
                 *doubt += x * 0.0;
             }
-            out[place * stride + first..][..SIDE].copy_from_slice(&run);
+            out[position * stride + first..][..SIDE].copy_from_slice(&run);
         }
     }
     for i in together..lines {
-        for (place, x) in line(i)[..length].iter().enumerate() {
+        for (position, x) in line(i)[..length].iter().enumerate() {
             let x = x.number();
             doubts[0] += x * 0.0;
-            out[place * stride + i] = x;
+            out[position * stride + i] = x;
         }
     }
     doubts.iter().sum()
@@ -373,8 +373,8 @@ fn transpose<'a, T: Cell, const FUSED: bool>(
 fn copy_line<T: Cell, const FUSED: bool>(from: &[T], to: &mut [f64]) -> f64 {
     const TOGETHER: usize = 8;
     let mut doubts = [0.0; TOGETHER];
-    let ((runs, rest), (places, last)) = (from.as_chunks::<TOGETHER>(), to.as_chunks_mut::<TOGETHER>());
-    for (to, run) in places.iter_mut().zip(runs) {
+    let ((runs, rest), (positions, last)) = (from.as_chunks::<TOGETHER>(), to.as_chunks_mut::<TOGETHER>());
+    for (to, run) in positions.iter_mut().zip(runs) {
         *to = run.map(T::number);
         for (doubt, x) in doubts.iter_mut().zip(to) {
             *doubt += *x * 0.0;

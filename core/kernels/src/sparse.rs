@@ -1,6 +1,6 @@
 //! Counts in compressed sparse rows: summed by class, and scored by a table of words × classes.
 
-use crate::belonging::Assignment;
+use crate::responsibilities::Assignment;
 use crate::simd::{dispatch, fma, prefetch};
 use crate::source::{Cell, Domain};
 use crate::threads;
@@ -195,8 +195,8 @@ fn add_to_classes<const N: usize, const FUSED: bool>(
 ) -> usize {
     let mut sums = [0.0; N];
     for (column, x) in words {
-        let place = column * k + class;
-        for (sum, score) in sums.iter_mut().zip(&scores[place..place + N]) {
+        let position = column * k + class;
+        for (sum, score) in sums.iter_mut().zip(&scores[position..position + N]) {
             *sum = fma::<FUSED>(x, *score, *sum);
         }
     }
@@ -208,7 +208,7 @@ fn add_to_classes<const N: usize, const FUSED: bool>(
 
 /// Fills `out` with log((count + λ) / Σ (count + λ)), from classes × words to words × classes.
 /// λ is one number, one per word, or one per class and word.
-pub fn log_shares(counts: &[f64], smoothing: &[f64], k: usize, out: &mut [f64]) {
+pub fn log_probabilities(counts: &[f64], smoothing: &[f64], k: usize, out: &mut [f64]) {
     const PIECE: usize = 2048;
     const MEMO: usize = 64;
     let words = counts.len().checked_div(k).unwrap_or(0);
@@ -269,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn shares_sum_to_one() {
+    fn probabilities_sum_to_one() {
         for smoothing in [vec![1.0], vec![0.5, 1.0, 2.0], vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]] {
-            let mut shares = [0.0; 6];
-            log_shares(&[3.0, 0.0, 100.5, 0.0, 1.0, 7.0], &smoothing, 2, &mut shares);
+            let mut probabilities = [0.0; 6];
+            log_probabilities(&[3.0, 0.0, 100.5, 0.0, 1.0, 7.0], &smoothing, 2, &mut probabilities);
             for class in 0..2 {
-                let total: f64 = (0..3).map(|word| shares[word * 2 + class].exp()).sum();
+                let total: f64 = (0..3).map(|word| probabilities[word * 2 + class].exp()).sum();
                 assert!((total - 1.0).abs() < 1e-14);
             }
         }

@@ -1,9 +1,9 @@
-//! Sums of rows of which every class has a share, where classes share a covariance: products within all classes together
+//! Sums of rows weighted by responsibilities, where classes share a covariance: products within all classes together
 //! are those of all rows less those of the means, which takes one product of the rows instead of one for every class.
 
-use crate::belonging::{Assignment, Shared};
+use crate::responsibilities::{Assignment, Responsibilities};
+use crate::responsibility_moments;
 use crate::scatter::{self, Scatter};
-use crate::soft;
 use crate::source::{BadCell, Source};
 
 /// How many times the squares within classes those of all rows may be: beyond, their difference would lose digits.
@@ -11,16 +11,20 @@ const APART: f64 = 1e3;
 
 /// The squares of each class are its own. Of the products of different columns within all classes each class has a share
 /// by its weight: only their sum is right. None if classes lie too far apart.
-pub fn collect(source: &Source, shared: &Shared, origin: &[f64]) -> Result<Option<Scatter>, BadCell> {
-    let (k, width) = (shared.classes, source.width());
-    let each = soft::collect(source, shared, origin.to_vec())?;
+pub fn collect(
+    source: &Source,
+    responsibilities: &Responsibilities,
+    origin: &[f64],
+) -> Result<Option<Scatter>, BadCell> {
+    let (k, width) = (responsibilities.classes, source.width());
+    let each = responsibility_moments::collect(source, responsibilities, origin.to_vec())?;
     let weight: Vec<f64> = each.weight.iter().step_by(width.max(1)).copied().collect();
     let total: f64 = weight.iter().sum();
     if total == 0.0 {
         return Ok(None);
     }
     let codes = vec![0; source.rows()];
-    let every = Assignment { classes: 1, codes: &codes, weights: shared.weights };
+    let every = Assignment { classes: 1, codes: &codes, weights: responsibilities.weights };
     let whole = scatter::collect_about(source, &every, middle(origin, &weight, total), false)?;
 
     let mut within = whole.product.clone();
@@ -81,12 +85,12 @@ mod tests {
         let (n, d, k) = (500, 6, 3);
         let cell = |i: usize, j: usize| ((i * 7 + j * j * 13 + i * j) % 101) as f64 + (i % k) as f64;
         let x = Array2::from_shape_fn((n, d), |(i, j)| cell(i, j));
-        let shares: Vec<f64> = (0..n * k).map(|at| if at % k == at / k % k { 0.5 } else { 0.25 }).collect();
+        let values: Vec<f64> = (0..n * k).map(|at| if at % k == at / k % k { 0.5 } else { 0.25 }).collect();
         let weights: Vec<f64> = (0..n).map(|i| (i % 4) as f64).collect();
-        let belonging = Shared { classes: k, shares: &shares, weights: Some(&weights) };
+        let responsibilities = Responsibilities { classes: k, values: &values, weights: Some(&weights) };
         let origin: Vec<f64> = (0..k * d).map(|i| i as f64).collect();
-        let each = crate::shared_scatter::collect(&source(&x), &belonging, origin.clone()).unwrap();
-        (collect(&source(&x), &belonging, &origin).unwrap(), each)
+        let each = crate::responsibility_scatter::collect(&source(&x), &responsibilities, origin.clone()).unwrap();
+        (collect(&source(&x), &responsibilities, &origin).unwrap(), each)
     }
 
     /// Σ_c of the products about the mean of each class.

@@ -1,8 +1,8 @@
 //! Log densities of Gaussians with a full covariance, through the inverse W of its Cholesky factor: −½‖W(x−μ)‖².
 
 use crate::expected::LARGEST_GROUP;
-use crate::holes::{Conditional, Padded, Pattern, fill, patterns, whiten};
 use crate::linear::{GROUP, HIGH, Linear, centre, multiply};
+use crate::missing::{Conditional, Padded, Pattern, fill, patterns, whiten};
 use crate::simd::{dispatch, dispatch_wide, fma};
 use crate::source::{BadCell, Source};
 use crate::threads;
@@ -111,7 +111,7 @@ fn score_tile<const FUSED: bool>(tile: &[f64], full: &Full, packed: &[Vec<f64>],
 
 /// Classes that share a covariance: a row is whitened once, about the middle of the classes, and compared with the
 /// whitened mean of each.
-struct Shared {
+struct Tied {
     origin: Vec<f64>,
     /// blocks of [`HIGH`] columns × classes: the order in which they are compared
     mean: Vec<[f64; HIGH]>,
@@ -120,7 +120,7 @@ struct Shared {
 /// Whitened means further apart than this are not compared that way: the difference of two large numbers loses digits.
 const NEAR: f64 = 100.0;
 
-impl Shared {
+impl Tied {
     fn new(full: &Full) -> Option<Self> {
         if !full.tied() {
             return None;
@@ -148,10 +148,10 @@ impl Shared {
 
 /// Like [`score_tile`], for classes that share a covariance.
 #[inline(always)]
-fn score_shared_tile<const FUSED: bool>(
+fn score_tied_tile<const FUSED: bool>(
     tile: &[f64],
     full: &Full,
-    shared: &Shared,
+    tied: &Tied,
     packed: &[f64],
     t: &mut [f64],
     out: &mut [f64],
@@ -159,11 +159,11 @@ fn score_shared_tile<const FUSED: bool>(
     let (k, width) = (full.classes, full.width);
     let rows = out.len() / k;
     for first in (0..rows).step_by(GROUP) {
-        centre::<TILE>(tile, first, &shared.origin, t);
+        centre::<TILE>(tile, first, &tied.origin, t);
         // The scores of all classes grow with each whitened line: so no whitened row needs to be kept.
         let mut squares = vec![[0.0; GROUP]; k];
         multiply::<FUSED>(packed, ends(width), t, |block, z| {
-            let means = &shared.mean[block * k..];
+            let means = &tied.mean[block * k..];
             for (squares, mean) in squares.iter_mut().zip(means) {
                 let mut sums = *squares;
                 for h in 0..HIGH {
@@ -185,14 +185,14 @@ fn score_shared_tile<const FUSED: bool>(
 
 /// How complete rows are scored.
 enum Kernel {
-    Shared(Shared, Vec<f64>),
+    Tied(Tied, Vec<f64>),
     Each(Vec<Vec<f64>>),
 }
 
 impl Kernel {
     fn new(full: &Full) -> Self {
-        if let Some(shared) = Shared::new(full) {
-            return Self::Shared(shared, pack(full.whitener, full.width));
+        if let Some(tied) = Tied::new(full) {
+            return Self::Tied(tied, pack(full.whitener, full.width));
         }
         let size = (full.width * full.width).max(1);
         Self::Each(full.whitener.chunks_exact(size).map(|w| pack(w, full.width)).collect())
@@ -203,9 +203,9 @@ impl Kernel {
 /// only compared: then it is enough up to a term that is the same in all classes of a row.
 pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f64]) -> Result<(), BadCell> {
     let (rows, k, width) = (source.rows(), full.classes, full.width);
-    // Rows with holes are left for later; each is noted by the piece that met it.
-    let holes = Mutex::new(vec![]);
-    let note = |rows: &[usize]| holes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
+    // Rows with missing cells are left for later; each is noted by the piece that met it.
+    let incomplete = Mutex::new(vec![]);
+    let note = |rows: &[usize]| incomplete.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rows);
     if let Some(linear) = linear {
         linear.score(source, out, |row, _| {
             note(&[row]);
@@ -220,15 +220,15 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
                 let first = piece * PIECE + i * TILE;
                 let count = out.len() / k;
                 let missing = source.load_columns(first..first + count, TILE, &mut tile)?;
-                let has_hole = |r: &usize| (0..width).any(|j| tile[j * TILE + r].is_nan());
-                let kept: Vec<usize> = if missing { (0..count).filter(has_hole).collect() } else { vec![] };
+                let has_missing = |r: &usize| (0..width).any(|j| tile[j * TILE + r].is_nan());
+                let kept: Vec<usize> = if missing { (0..count).filter(has_missing).collect() } else { vec![] };
                 let before: Vec<f64> = kept.iter().flat_map(|r| &out[r * k..(r + 1) * k]).copied().collect();
                 if !kept.is_empty() {
                     note(&kept.iter().map(|r| first + r).collect::<Vec<usize>>());
                 }
                 match &kernel {
-                    Kernel::Shared(shared, packed) => {
-                        dispatch!(score_shared_tile(&tile, full, shared, packed, &mut t, out));
+                    Kernel::Tied(tied, packed) => {
+                        dispatch!(score_tied_tile(&tile, full, tied, packed, &mut t, out));
                     }
                     Kernel::Each(packed) => dispatch_wide!(
                         score_tile(&tile, full, packed, &mut t, out),
@@ -242,12 +242,12 @@ pub fn score(source: &Source, full: &Full, linear: Option<&Linear>, out: &mut [f
             Ok(())
         })?;
     }
-    let holes = holes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if holes.is_empty() { Ok(()) } else { score_holes(source, full, holes, out) }
+    let incomplete = incomplete.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if incomplete.is_empty() { Ok(()) } else { score_incomplete(source, full, incomplete, out) }
 }
 
 /// Scores rows with missing cells by the exact marginal of the cells that are there, pattern by pattern.
-fn score_holes(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f64]) -> Result<(), BadCell> {
+fn score_incomplete(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f64]) -> Result<(), BadCell> {
     rows.sort_unstable();
     let patterns = patterns(source, rows.iter().copied())?;
     let (k, width) = (full.classes, full.width);
@@ -266,7 +266,7 @@ fn score_holes(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f6
         if flat || pattern.missing.len() > pattern.there.len() {
             return Ok(marginal_scores(source, full, &pattern.there, rows));
         }
-        let each = (0..=precision.place(k - 1))
+        let each = (0..=precision.position(k - 1))
             .map(|c| Conditional::new(&pattern.missing, precision.of(c), precision.stride))
             .collect();
         let filling = Filling { pattern, each, columns: &columns, precision: &precision };
@@ -282,7 +282,7 @@ fn score_holes(source: &Source, full: &Full, mut rows: Vec<usize>, out: &mut [f6
     Ok(())
 }
 
-/// What a pattern of holes means in every class.
+/// What a pattern of missing cells means in every class.
 struct Filling<'a> {
     pattern: &'a Pattern,
     each: Vec<Conditional>,
@@ -314,7 +314,7 @@ fn filled_scores<const FUSED: bool>(
             for (known, &j) in known.iter_mut().zip(&pattern.there) {
                 *known = cells[j] - mean[j];
             }
-            let conditional = &each[precision.place(c)];
+            let conditional = &each[precision.position(c)];
             fill::<FUSED>(&known, pattern, conditional, &zero, precision.of(c), &mut apart, &mut pulls, &mut line);
             whiten::<FUSED>(columns.of(c), &line[..width], &mut z);
             let square: f64 = z.iter().map(|z| z * z).sum();

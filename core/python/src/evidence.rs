@@ -1,206 +1,173 @@
 //! The evidence of words, as Python functions.
 
+use crate::arrays::{Answer, Array1, Array2, Table, Vector, matrix, unfit};
 use likely_kernels::evidence::{Classes, Groups, Rows, Words, groups, out_of_fold, solve};
 use likely_kernels::exponents;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::PyValueError;
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
-
-type Given<'py, T> = PyReadonlyArray1<'py, T>;
 
 /// Where the classes of each word begin, the classes, the amount and the documents of each, and the words' orders.
 #[derive(FromPyObject)]
-struct GivenWords<'py>(Given<'py, i64>, Given<'py, i32>, Given<'py, f64>, Given<'py, f64>, Given<'py, u8>);
+pub struct GivenWords<'py>(Vector<'py, i64>, Vector<'py, i32>, Vector<'py>, Vector<'py>, Vector<'py, u8>);
 
 impl GivenWords<'_> {
-    fn read(&self, classes: usize) -> PyResult<Words<'_>> {
-        let words = Words {
-            starts: self.0.as_slice()?,
-            classes: self.1.as_slice()?,
-            amounts: self.2.as_slice()?,
-            documents: self.3.as_slice()?,
-            orders: self.4.as_slice()?,
-        };
-        if words.fits(classes) { Ok(words) } else { Err(unfit("words")) }
+    fn read(&self, classes: usize) -> Answer<Words<'_>> {
+        let words = Words { starts: &self.0, classes: &self.1, amounts: &self.2, documents: &self.3, orders: &self.4 };
+        if words.fits(classes) { Ok(words) } else { unfit("words") }
     }
 }
 
 /// Where the words of each row begin, the words, their counts; the rows' classes, weights and scales.
 #[derive(FromPyObject)]
-struct GivenRows<'py>(
-    Given<'py, i64>,
-    Given<'py, i32>,
-    Given<'py, f32>,
-    Given<'py, i32>,
-    Given<'py, f64>,
-    Given<'py, f64>,
+pub struct GivenRows<'py>(
+    Vector<'py, i64>,
+    Vector<'py, i32>,
+    Vector<'py, f32>,
+    Vector<'py, i32>,
+    Vector<'py>,
+    Vector<'py>,
 );
 
 impl GivenRows<'_> {
-    fn read(&self, words: usize, classes: usize) -> PyResult<Rows<'_>> {
+    fn read(&self, words: usize, classes: usize) -> Answer<Rows<'_>> {
         let rows = Rows {
-            starts: self.0.as_slice()?,
-            words: self.1.as_slice()?,
-            counts: self.2.as_slice()?,
-            classes: self.3.as_slice()?,
-            weights: self.4.as_slice()?,
-            scales: self.5.as_slice()?,
+            starts: &self.0,
+            words: &self.1,
+            counts: &self.2,
+            classes: &self.3,
+            weights: &self.4,
+            scales: &self.5,
         };
-        if rows.fits(words, classes) { Ok(rows) } else { Err(unfit("rows")) }
+        if rows.fits(words, classes) { Ok(rows) } else { unfit("rows") }
     }
 }
 
-pub fn unfit(what: &str) -> PyErr {
-    PyValueError::new_err(format!("the arrays of the {what} do not fit together"))
-}
-
-fn cut_by<'a>(edges: &'a (Given<'_, f64>, Given<'_, f64>)) -> PyResult<Groups<'a>> {
-    let edges = [edges.0.as_slice()?, edges.1.as_slice()?];
+fn cut_by<'a>(edges: &'a (Vector<'_>, Vector<'_>)) -> Answer<Groups<'a>> {
+    let edges = [&*edges.0, &*edges.1];
     // Groups are numbered by bytes.
-    if edges[0].len() == edges[1].len() && edges[0].len() < 50 { Ok(Groups { edges }) } else { Err(unfit("groups")) }
+    if edges[0].len() == edges[1].len() && edges[0].len() < 50 { Ok(Groups { edges }) } else { unfit("groups") }
 }
 
 /// How much each word tells of the class, its documents, and its evidence for each class that has it; what words that a
 /// class never had say against it.
 #[pyfunction]
-fn word_evidence<'py>(
+pub fn word_evidence<'py>(
     py: Python<'py>,
     words: GivenWords<'py>,
-    class_documents: Given<'py, f64>,
-) -> PyResult<[Bound<'py, PyArray1<f64>>; 4]> {
-    let documents = class_documents.as_slice()?;
+    class_documents: Vector<'py>,
+) -> Answer<[Array1<'py>; 4]> {
+    let documents = &*class_documents;
     let words = words.read(documents.len())?;
-    let ((told, of_words, evidence), against) = py.detach(|| {
+    let ((information, of_words, evidence), against) = py.detach(|| {
         let classes = Classes::of(words, documents);
         (solve(words, &classes), classes.against())
     });
-    Ok([told, of_words, evidence, against].map(|array| array.into_pyarray(py)))
+    Ok([information, of_words, evidence, against].map(|array| array.into_pyarray(py)))
 }
 
 /// The group of every word.
 #[pyfunction]
-fn word_groups<'py>(
+pub fn word_groups<'py>(
     py: Python<'py>,
-    orders: Given<'py, u8>,
-    documents: Given<'py, f64>,
-    told: Given<'py, f64>,
-    edges: (Given<'py, f64>, Given<'py, f64>),
-) -> PyResult<Bound<'py, PyArray1<u8>>> {
-    Ok(groups(orders.as_slice()?, documents.as_slice()?, told.as_slice()?, cut_by(&edges)?).into_pyarray(py))
+    orders: Vector<'py, u8>,
+    documents: Vector<'py>,
+    information: Vector<'py>,
+    edges: (Vector<'py>, Vector<'py>),
+) -> Answer<Array1<'py, u8>> {
+    Ok(groups(&orders, &documents, &information, cut_by(&edges)?).into_pyarray(py))
 }
 
 /// Where the columns of each row begin, the columns, and the evidence of each for every class.
-type ScoredArrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray2<f32>>);
+type ScoredArrays<'py> = (Array1<'py, i64>, Array1<'py, u8>, Array2<'py, f32>);
 
 #[derive(FromPyObject)]
-struct GivenEvidence<'py>(Given<'py, i64>, Given<'py, u8>, PyReadonlyArray2<'py, f32>);
+pub struct GivenEvidence<'py>(Vector<'py, i64>, Vector<'py, u8>, Table<'py, f32>);
 
 impl GivenEvidence<'_> {
-    fn read(&self) -> PyResult<exponents::Evidence<'_>> {
-        Ok(exponents::Evidence {
-            starts: self.0.as_slice()?,
-            columns: self.1.as_slice()?,
-            values: self.2.as_slice()?,
-            classes: self.2.shape()[1],
-        })
+    fn read(&self) -> exponents::Evidence<'_> {
+        exponents::Evidence { starts: &self.0, columns: &self.1, values: &self.2, classes: self.2.shape()[1] }
     }
 }
 
 /// The evidence of every group of words for each class and, in as many columns more, against it, as if the rows of a row's own
-/// fold had not been learned; and the shares of the classes without each fold.
+/// fold had not been learned; and the priors of the classes without each fold.
 #[pyfunction]
-fn evidence_out_of_fold<'py>(
+pub fn evidence_out_of_fold<'py>(
     py: Python<'py>,
     words: GivenWords<'py>,
-    class_documents: Given<'py, f64>,
+    class_documents: Vector<'py>,
     rows: GivenRows<'py>,
     folds: Vec<usize>,
-    edges: (Given<'py, f64>, Given<'py, f64>),
-) -> PyResult<(ScoredArrays<'py>, Bound<'py, PyArray2<f64>>)> {
-    let documents = class_documents.as_slice()?;
+    edges: (Vector<'py>, Vector<'py>),
+) -> Answer<(ScoredArrays<'py>, Array2<'py>)> {
+    let documents = &*class_documents;
     let k = documents.len();
     let words = words.read(k)?;
     let rows = rows.read(words.len(), k)?;
     let by = cut_by(&edges)?;
     let covered = folds.first() == Some(&0) && folds.last() == Some(&rows.len());
     if !covered || folds.windows(2).any(|pair| pair[0] > pair[1]) {
-        return Err(unfit("folds"));
+        return unfit("folds");
     }
     let scored = py.detach(|| out_of_fold(words, &Classes::of(words, documents), rows, &folds, by));
-    let shape = [scored.columns.len(), k];
-    let values = scored.evidence.into_pyarray(py).reshape(shape)?;
+    let values = matrix(py, scored.evidence, scored.columns.len(), k)?;
     let evidence = (scored.starts.into_pyarray(py), scored.columns.into_pyarray(py), values);
-    Ok((evidence, scored.shares.into_pyarray(py).reshape([folds.len() - 1, k])?))
+    Ok((evidence, matrix(py, scored.priors, folds.len() - 1, k)?))
 }
 
 /// The weighed sum of the columns of every row and class.
 #[pyfunction]
-fn weigh_evidence<'py>(
-    py: Python<'py>,
-    evidence: GivenEvidence<'py>,
-    weights: Given<'py, f64>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let (evidence, weights) = (evidence.read()?, weights.as_slice()?);
+pub fn weigh_evidence<'py>(py: Python<'py>, evidence: GivenEvidence<'py>, weights: Vector<'py>) -> Answer<Array2<'py>> {
+    let (evidence, weights) = (evidence.read(), &*weights);
     if !evidence.fits(weights.len()) {
-        return Err(unfit("rows"));
+        return unfit("rows");
     }
-    let shape = [evidence.starts.len() - 1, evidence.classes];
-    py.detach(|| exponents::weigh(evidence, weights)).into_pyarray(py).reshape(shape)
+    let (rows, k) = (evidence.starts.len() - 1, evidence.classes);
+    matrix(py, py.detach(|| exponents::weigh(evidence, weights)), rows, k)
 }
 
 /// The loss of some exponents (groups, power, prior, biases), its gradient and, if it is asked for, its curvature.
 #[pyfunction]
-#[pyo3(signature = (evidence, lengths, log_shares, codes, weights, at, curved = true))]
-#[allow(clippy::too_many_arguments)]
-fn exponent_slope<'py>(
+#[pyo3(signature = (evidence, lengths, log_priors, codes, weights, at, curved = true))]
+pub fn exponent_slope<'py>(
     py: Python<'py>,
     evidence: GivenEvidence<'py>,
-    lengths: Given<'py, f64>,
-    log_shares: PyReadonlyArray2<'py, f64>,
-    codes: Given<'py, i64>,
-    weights: Given<'py, f64>,
-    at: (Given<'py, f64>, f64, f64, Given<'py, f64>),
+    lengths: Vector<'py>,
+    log_priors: Table<'py>,
+    codes: Vector<'py, i64>,
+    weights: Vector<'py>,
+    at: (Vector<'py>, f64, f64, Vector<'py>),
     curved: bool,
-) -> PyResult<(f64, Bound<'py, PyArray1<f64>>, Option<Bound<'py, PyArray2<f64>>>)> {
+) -> Answer<(f64, Array1<'py>, Option<Array2<'py>>)> {
     let rows = exponents::Rows {
-        evidence: evidence.read()?,
-        lengths: lengths.as_slice()?,
-        log_shares: log_shares.as_slice()?,
-        codes: codes.as_slice()?,
-        weights: weights.as_slice()?,
+        evidence: evidence.read(),
+        lengths: &lengths,
+        log_priors: &log_priors,
+        codes: &codes,
+        weights: &weights,
     };
-    let at = exponents::At { groups: at.0.as_slice()?, power: at.1, prior: at.2, bias: at.3.as_slice()? };
+    let at = exponents::At { groups: &at.0, power: at.1, prior: at.2, bias: &at.3 };
     if !rows.fits(at.groups.len()) || ![0, rows.evidence.classes].contains(&at.bias.len()) {
-        return Err(unfit("rows"));
+        return unfit("rows");
     }
     let slope = py.detach(|| exponents::slope(rows, at, curved));
     let size = slope.gradient.len();
-    let curvature = curved.then(|| slope.curvature.into_pyarray(py).reshape([size, size])).transpose()?;
+    let curvature = curved.then(|| matrix(py, slope.curvature, size, size)).transpose()?;
     Ok((slope.loss, slope.gradient.into_pyarray(py), curvature))
 }
 
 /// The step of Newton's method by a curvature that is damped: its diagonal grows by a share of itself. NaN if the curvature is
 /// negative in some direction.
 #[pyfunction]
-fn solve_damped<'py>(
+pub fn solve_damped<'py>(
     py: Python<'py>,
-    curvature: PyReadonlyArray2<'py, f64>,
-    gradient: Given<'py, f64>,
+    curvature: Table<'py>,
+    gradient: Vector<'py>,
     damping: f64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (matrix, gradient) = (curvature.as_slice()?, gradient.as_slice()?);
+) -> Answer<Array1<'py>> {
     if curvature.shape() != [gradient.len(); 2] {
-        return Err(unfit("slope"));
+        return unfit("slope");
     }
-    Ok(py.detach(|| exponents::solve_damped(matrix, gradient, damping)).into_pyarray(py))
-}
-
-pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(word_evidence, m)?)?;
-    m.add_function(wrap_pyfunction!(word_groups, m)?)?;
-    m.add_function(wrap_pyfunction!(evidence_out_of_fold, m)?)?;
-    m.add_function(wrap_pyfunction!(weigh_evidence, m)?)?;
-    m.add_function(wrap_pyfunction!(solve_damped, m)?)?;
-    m.add_function(wrap_pyfunction!(exponent_slope, m)?)
+    let (curvature, gradient) = (&*curvature, &*gradient);
+    Ok(py.detach(|| exponents::solve_damped(curvature, gradient, damping)).into_pyarray(py))
 }

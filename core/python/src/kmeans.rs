@@ -1,26 +1,24 @@
 //! k-means as Python functions. Rows are a matrix of float32 or float64, or the three arrays of a sparse one.
 
-use crate::signals::watched;
-use crate::{bad_cell, check_sizes};
+use crate::arrays::{Answer, Array1, Array2, Table, Vector, Weights, broken_sparse, check_sizes, matrix, refuse};
+use likely_kernels::interrupt;
 use likely_kernels::kmeans::lloyd::{Settings, distances, nearest, run};
 use likely_kernels::kmeans::order::order;
 use likely_kernels::kmeans::points::Dense;
 use likely_kernels::kmeans::real::Real;
 use likely_kernels::kmeans::sparse::Sparse;
 use likely_kernels::kmeans::starts::plus_plus;
-use likely_kernels::source::{Domain, Matrix, Source};
+use likely_kernels::source::{Cell, Domain, Matrix, Source};
 use ndarray::ArrayView2;
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
-use pyo3::exceptions::PyValueError;
+use numpy::{Element, IntoPyArray, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use std::sync::atomic::AtomicBool;
 
 /// Starts of rows, columns, values, and how many columns there are.
-type SparseArrays<'py, T> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i32>, PyReadonlyArray1<'py, T>, usize);
+type SparseArrays<'py, T> = (Vector<'py, i64>, Vector<'py, i32>, Vector<'py, T>, usize);
 
 #[derive(FromPyObject)]
-enum Rows<'py> {
+pub enum Rows<'py> {
     Single(PyReadonlyArray2<'py, f32>),
     Double(PyReadonlyArray2<'py, f64>),
     SparseSingle(SparseArrays<'py, f32>),
@@ -38,47 +36,46 @@ impl Rows<'_> {
     }
 }
 
-fn sparse<'a, T: numpy::Element + likely_kernels::source::Cell>(
-    arrays: &'a SparseArrays<T>,
-) -> PyResult<Sparse<'a, T>> {
-    Sparse::new(arrays.0.as_slice()?, arrays.1.as_slice()?, arrays.2.as_slice()?, arrays.3)
-        .ok_or_else(|| PyValueError::new_err("the sparse matrix is broken: its index arrays do not fit together"))
+fn sparse<'a, T: Element + Cell>((starts, columns, values, width): &'a SparseArrays<T>) -> Answer<Sparse<'a, T>> {
+    Ok(Sparse::new(starts, columns, values, *width).ok_or_else(broken_sparse)?)
 }
 
 /// Runs `$body` with `$points` bound to the rows, `$sparse` to whether they are sparse, the interpreter released.
 macro_rules! with_points {
-    ($py:expr, $x:expr, $origin:expr, $holes:expr, ($points:ident, $sparse:ident) => $body:expr) => {{
-        let (origin, holes): (&[f64], bool) = ($origin, $holes);
+    ($py:expr, $x:expr, $origin:expr, $missing:expr, ($points:ident, $sparse:ident) => $body:expr) => {{
+        let (origin, missing): (&[f64], bool) = ($origin, $missing);
         match $x {
             // Scores in float32 need an origin that float32 holds exactly.
             Rows::Single(x) if origin.iter().all(|&o| f64::from(o as f32) == o) => {
-                let ($points, $sparse) = (&Dense::<f32, f32>::new(x.as_array(), origin, holes), false);
-                $py.detach(|| $body)
+                with_points!(@run $py, Dense::<f32, f32>::new(x.as_array(), origin, missing), false, $points, $sparse, $body)
             }
             Rows::Single(x) => {
-                let ($points, $sparse) = (&Dense::<f32, f64>::new(x.as_array(), origin, holes), false);
-                $py.detach(|| $body)
+                with_points!(@run $py, Dense::<f32, f64>::new(x.as_array(), origin, missing), false, $points, $sparse, $body)
             }
             Rows::Double(x) => {
-                let ($points, $sparse) = (&Dense::<f64, f64>::new(x.as_array(), origin, holes), false);
-                $py.detach(|| $body)
+                with_points!(@run $py, Dense::<f64, f64>::new(x.as_array(), origin, missing), false, $points, $sparse, $body)
             }
-            Rows::SparseSingle(x) => {
-                let ($points, $sparse) = (&sparse(x)?, true);
-                $py.detach(|| $body)
-            }
-            Rows::SparseDouble(x) => {
-                let ($points, $sparse) = (&sparse(x)?, true);
-                $py.detach(|| $body)
-            }
+            Rows::SparseSingle(x) => with_points!(@run $py, sparse(x)?, true, $points, $sparse, $body),
+            Rows::SparseDouble(x) => with_points!(@run $py, sparse(x)?, true, $points, $sparse, $body),
         }
+    }};
+    (@run $py:expr, $rows:expr, $is_sparse:expr, $points:ident, $sparse:ident, $body:expr) => {{
+        let ($points, $sparse) = (&$rows, $is_sparse);
+        $py.detach(|| $body)
     }};
 }
 
-fn check(x: &Rows, origin: &[f64], centres: &[f64], weights: Option<&[f64]>) -> PyResult<()> {
+/// Does work of some size while the interpreter is released. Python handles signals in the thread that called: so that thread
+/// looks for them, and another one does the work, which ends soon after it is told to stop.
+fn watched<T: Send>(steps: usize, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
+    #[allow(clippy::redundant_closure_for_method_calls)] // its name alone is not general enough
+    interrupt::watched(steps, || Python::attach(|py| py.check_signals()), work)
+}
+
+fn check(x: &Rows, origin: &[f64], centres: &[f64], weights: Option<&[f64]>) -> Answer<()> {
     let (rows, columns) = x.shape();
     if u32::try_from(rows).is_err() || columns == 0 || centres.is_empty() {
-        return Err(PyValueError::new_err("expected fewer than 2^32 rows, a column and a centre at least"));
+        return refuse("expected fewer than 2^32 rows, a column and a centre at least");
     }
     check_sizes(&[(origin.len(), columns), (centres.len() % columns, 0), (weights.map_or(rows, <[f64]>::len), rows)])
 }
@@ -88,37 +85,36 @@ fn steps(x: &Rows, centres: usize) -> usize {
     x.shape().0.saturating_mul(centres)
 }
 
-type Outcomes<'py> =
-    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f64>>, f64, usize, bool, f64, Bound<'py, PyArray1<f64>>);
+type Outcomes<'py> = (Array1<'py, i32>, Array2<'py>, f64, usize, bool, f64, Array1<'py>);
 
 /// Labels, centres less the origin, inertia, iterations, whether no label changed in the end, how far the centres moved last
 /// (squares, added up), and the inertia before each movement (if `course`). None if there is a cell that is no finite number,
-/// or might be: only if `holes` is None, which means that nobody has looked for any.
+/// or might be: only if `missing` is None, which means that nobody has looked for any.
 #[pyfunction]
-fn kmeans_run<'py>(
+pub fn kmeans_run<'py>(
     py: Python<'py>,
     x: Rows<'py>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-    origin: PyReadonlyArray1<'py, f64>,
-    holes: Option<bool>,
-    start: PyReadonlyArray2<'py, f64>,
+    weights: Weights<'py>,
+    origin: Vector<'py>,
+    missing: Option<bool>,
+    start: Table<'py>,
     iterations: usize,
     tolerance: f64,
     course: bool,
-) -> PyResult<Option<Outcomes<'py>>> {
-    let (origin, start) = (origin.as_slice()?, start.as_slice()?.to_vec());
-    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+) -> Answer<Option<Outcomes<'py>>> {
+    let (origin, start) = (&*origin, start.to_vec());
+    let weights = weights.as_deref();
     check(&x, origin, &start, weights)?;
-    let shape = [start.len() / origin.len(), origin.len()];
-    let settings = Settings { iterations, tolerance, unread: holes.is_none(), course };
+    let (clusters, columns) = (start.len() / origin.len(), origin.len());
+    let settings = Settings { iterations, tolerance, unread: missing.is_none(), course };
     let steps = steps(&x, start.len());
-    let outcome = with_points!(py, &x, origin, holes.unwrap_or(false), (points, sparse) => {
+    let outcome = with_points!(py, &x, origin, missing.unwrap_or(false), (points, sparse) => {
         watched(steps, |stop| run(points, weights, start, &settings, sparse, stop))
     })?;
     let Some(outcome) = outcome else { return Ok(None) };
     Ok(Some((
         outcome.labels.into_pyarray(py),
-        outcome.centres.into_pyarray(py).reshape(shape)?,
+        matrix(py, outcome.centres, clusters, columns)?,
         outcome.inertia,
         outcome.iterations,
         outcome.settled,
@@ -129,20 +125,20 @@ fn kmeans_run<'py>(
 
 /// The nearest centre (less the origin) of each row, and the inertia if it is wanted, else NaN.
 #[pyfunction]
-fn kmeans_nearest<'py>(
+pub fn kmeans_nearest<'py>(
     py: Python<'py>,
     x: Rows<'py>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-    origin: PyReadonlyArray1<'py, f64>,
-    holes: bool,
-    centres: PyReadonlyArray2<'py, f64>,
+    weights: Weights<'py>,
+    origin: Vector<'py>,
+    missing: bool,
+    centres: Table<'py>,
     wanted: bool,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, f64)> {
-    let (origin, centres) = (origin.as_slice()?, centres.as_slice()?.to_vec());
-    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+) -> Answer<(Array1<'py, i32>, f64)> {
+    let (origin, centres) = (&*origin, centres.to_vec());
+    let weights = weights.as_deref();
     check(&x, origin, &centres, weights)?;
     let steps = steps(&x, centres.len());
-    let (labels, inertia) = with_points!(py, &x, origin, holes, (points, sparse) => {
+    let (labels, inertia) = with_points!(py, &x, origin, missing, (points, sparse) => {
         watched(steps, |stop| nearest(points, weights, centres, sparse, wanted, stop))
     })?;
     Ok((labels.into_pyarray(py), inertia))
@@ -150,59 +146,57 @@ fn kmeans_nearest<'py>(
 
 /// The squared distance of each row from each centre (less the origin) over the cells that are there.
 #[pyfunction]
-fn kmeans_distances<'py>(
+pub fn kmeans_distances<'py>(
     py: Python<'py>,
     x: Rows<'py>,
-    origin: PyReadonlyArray1<'py, f64>,
-    holes: bool,
-    centres: PyReadonlyArray2<'py, f64>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let (origin, centres) = (origin.as_slice()?, centres.as_slice()?);
+    origin: Vector<'py>,
+    missing: bool,
+    centres: Table<'py>,
+) -> Answer<Array2<'py>> {
+    let (origin, centres) = (&*origin, &*centres);
     check(&x, origin, centres, None)?;
-    let shape = [x.shape().0, centres.len() / origin.len()];
     let steps = steps(&x, centres.len());
-    let squares = with_points!(py, &x, origin, holes, (points, _sparse) => {
+    let squares = with_points!(py, &x, origin, missing, (points, _sparse) => {
         watched(steps, |stop| distances(points, centres, stop))
     })?;
-    squares.into_pyarray(py).reshape(shape)
+    matrix(py, squares, x.shape().0, centres.len() / origin.len())
 }
 
 /// The numbers of rows to start from, by k-means++: one for each line of chances, which are random numbers from 0 to 1 and
 /// fall on rows in the given order.
 #[pyfunction]
-fn kmeans_plus_plus<'py>(
+pub fn kmeans_plus_plus<'py>(
     py: Python<'py>,
     x: Rows<'py>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-    origin: PyReadonlyArray1<'py, f64>,
-    holes: bool,
-    order: PyReadonlyArray1<'py, i64>,
-    chances: PyReadonlyArray2<'py, f64>,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let (origin, trials) = (origin.as_slice()?, chances.shape()[1]);
-    let chances = chances.as_slice()?;
-    let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    weights: Weights<'py>,
+    origin: Vector<'py>,
+    missing: bool,
+    order: Vector<'py, i64>,
+    chances: Table<'py>,
+) -> Answer<Array1<'py, i64>> {
+    let (origin, trials, chances) = (&*origin, chances.shape()[1], &*chances);
+    let weights = weights.as_deref();
     check(&x, origin, origin, weights)?;
-    let (order, rows) = (order.as_slice()?, x.shape().0);
+    let (order, rows) = (&*order, x.shape().0);
     check_sizes(&[(order.len(), rows)])?;
     if trials == 0 || chances.is_empty() || rows == 0 || !order.iter().all(|&row| (row as usize) < rows) {
-        return Err(PyValueError::new_err("expected a row and a chance at least, and an order of all rows"));
+        return refuse("expected a row and a chance at least, and an order of all rows");
     }
     let steps = steps(&x, chances.len() * origin.len());
-    let rows = with_points!(py, &x, origin, holes, (points, _sparse) => {
+    let rows = with_points!(py, &x, origin, missing, (points, _sparse) => {
         watched(steps, |stop| plus_plus(points, weights, order, trials, chances, stop))
     })?;
     Ok(rows.into_pyarray(py))
 }
 
-/// The numbers of the rows by their places along a direction, and of each whether it differs from the one before it.
+/// The numbers of the rows by their projections on a direction, and of each whether it differs from the one before it.
 #[pyfunction]
-fn kmeans_order<'py>(
+pub fn kmeans_order<'py>(
     py: Python<'py>,
     x: Rows<'py>,
-    direction: PyReadonlyArray1<'py, f64>,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<bool>>)> {
-    let direction = direction.as_slice()?;
+    direction: Vector<'py>,
+) -> Answer<(Array1<'py, i64>, Array1<'py, bool>)> {
+    let direction = &*direction;
     check(&x, direction, direction, None)?;
     let (rows, fresh) = with_points!(py, &x, direction, true, (points, _sparse) => order(points, direction));
     Ok((rows.into_pyarray(py), fresh.into_pyarray(py)))
@@ -210,22 +204,21 @@ fn kmeans_order<'py>(
 
 /// Whether cells are missing; an infinite one is refused.
 #[pyfunction]
-fn kmeans_holes<'py>(py: Python<'py>, x: Rows<'py>) -> PyResult<bool> {
+pub fn kmeans_missing<'py>(py: Python<'py>, x: Rows<'py>) -> Answer<bool> {
     let matrix = match &x {
         Rows::Single(x) => Matrix::F32(x.as_array()),
         Rows::Double(x) => Matrix::F64(x.as_array()),
         _ => return Ok(false),
     };
     let source = Source { matrix, columns: None, domain: Domain::Real };
-    py.detach(|| {
+    Ok(py.detach(|| {
         let whole = match &source.matrix {
             Matrix::F32(view) => all_finite(view, |x| x * 0.0),
             Matrix::F64(view) => all_finite(view, |x| x * 0.0),
             _ => true,
         };
         if whole { Ok(false) } else { source.first_infinite().map_or(Ok(true), Err) }
-    })
-    .map_err(bad_cell)
+    })?)
 }
 
 /// Whether every cell is a finite number; `nothing` makes 0 of those and NaN of others.
@@ -249,13 +242,4 @@ fn all_finite<T: Real>(view: &ArrayView2<T>, nothing: impl Fn(T) -> T + Sync + S
         }
     });
     parts.into_iter().all(|whole| whole)
-}
-
-pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(kmeans_run, m)?)?;
-    m.add_function(wrap_pyfunction!(kmeans_nearest, m)?)?;
-    m.add_function(wrap_pyfunction!(kmeans_distances, m)?)?;
-    m.add_function(wrap_pyfunction!(kmeans_plus_plus, m)?)?;
-    m.add_function(wrap_pyfunction!(kmeans_order, m)?)?;
-    m.add_function(wrap_pyfunction!(kmeans_holes, m)?)
 }

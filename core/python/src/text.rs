@@ -1,29 +1,20 @@
 //! The functions on text, as seen from Python: bindings only.
 
+use crate::arrays::{Answer, Array1, Failure, Vector, refuse};
 use likely_kernels::text::hashing::{count_hashes, hashes};
 use likely_kernels::text::sinks::{Rows, count, count_known};
 use likely_kernels::text::{Alphabet, Analysis, Arrow, Invalid, Kind, Known, Listed, Offsets};
-use likely_kernels::text::{Terms, TextError, Texts, Vocabulary, alphabet, sparse};
-use numpy::{PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use likely_kernels::text::{Terms, Texts, Vocabulary, alphabet, sparse};
+use numpy::IntoPyArray;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyList;
 
-type Ints<'py, T> = Bound<'py, PyArray1<T>>;
-
-pub fn refused(error: TextError) -> PyErr {
-    match error {
-        TextError::Layout => PyValueError::new_err("the texts are broken: their offsets and bytes do not fit together"),
-        // the caller knows the document, and says what is wrong with it
-        TextError::NotUtf8(document) => crate::NotUtf8Error::new_err(document),
-    }
-}
-
 /// A borrowed array of offsets of either width.
 pub enum OffsetsArray<'py> {
-    Narrow(PyReadonlyArray1<'py, i32>),
-    Wide(PyReadonlyArray1<'py, i64>),
+    Narrow(Vector<'py, i32>),
+    Wide(Vector<'py, i64>),
 }
 
 impl<'py> FromPyObject<'_, 'py> for OffsetsArray<'py> {
@@ -36,10 +27,10 @@ impl<'py> FromPyObject<'_, 'py> for OffsetsArray<'py> {
     }
 }
 
-/// (offsets, bytes, bits of those that are there or None, the place of the first bit)
-type ArrowArrays<'py> = (OffsetsArray<'py>, PyReadonlyArray1<'py, u8>, Option<PyReadonlyArray1<'py, u8>>, usize);
+/// (offsets, bytes, bits of those that are there or None, the position of the first bit)
+type ArrowArrays<'py> = (OffsetsArray<'py>, Vector<'py, u8>, Option<Vector<'py, u8>>, usize);
 
-/// Texts from Python: the arrays of Arrow, or a list of strings, which are read where they lie.
+/// Texts from Python: the arrays of Arrow, or a list of strings, which are not copied.
 pub enum TextArrays<'py> {
     Arrow(Box<ArrowArrays<'py>>),
     Listed(Strings),
@@ -67,185 +58,182 @@ impl<'py> FromPyObject<'_, 'py> for TextArrays<'py> {
     }
 }
 
-pub fn texts<'a>(arrays: &'a TextArrays) -> PyResult<Texts<'a>> {
-    let arrays = match arrays {
-        TextArrays::Listed(strings) => return Ok(Texts::Listed(strings)),
-        TextArrays::Arrow(arrays) => arrays,
-    };
-    let offsets = match &arrays.0 {
-        OffsetsArray::Narrow(offsets) => Offsets::Narrow(offsets.as_slice()?),
-        OffsetsArray::Wide(offsets) => Offsets::Wide(offsets.as_slice()?),
-    };
-    let validity = arrays.2.as_ref().map(|bits| bits.as_slice()).transpose()?.map(|bits| (bits, arrays.3));
-    Ok(Texts::Arrow(Arrow { offsets, bytes: arrays.1.as_slice()?, validity }))
+impl TextArrays<'_> {
+    pub fn read(&self) -> Texts<'_> {
+        match self {
+            Self::Listed(strings) => Texts::Listed(strings),
+            Self::Arrow(arrays) => {
+                let (offsets, bytes, validity, first) = &**arrays;
+                let offsets = match offsets {
+                    OffsetsArray::Narrow(offsets) => Offsets::Narrow(offsets),
+                    OffsetsArray::Wide(offsets) => Offsets::Wide(offsets),
+                };
+                Texts::Arrow(Arrow { offsets, bytes, validity: validity.as_deref().map(|bits| (bits, *first)) })
+            }
+        }
+    }
+
+    pub fn strings(&self) -> Answer<Vec<&[u8]>> {
+        let texts = self.read();
+        (0..texts.len()).map(|i| texts.get(i).map_err(Failure::from)).collect()
+    }
 }
 
 /// (kind, shortest, longest, lower case, what to do with bytes that are not UTF-8, stop words)
-pub type Settings<'py> = (String, usize, usize, bool, String, TextArrays<'py>);
+#[derive(FromPyObject)]
+pub struct Settings<'py>(String, usize, usize, bool, String, TextArrays<'py>);
 /// (flags of every code point, the code points that folding changes, where what they become begins, what they become)
-pub type Tables<'py> =
-    (PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, u8>);
+pub type Tables<'py> = (Vector<'py, u8>, Vector<'py, u32>, Vector<'py, u32>, Vector<'py, u8>);
 
-pub fn analysis<'a>(settings: &Settings, tables: Option<&'a Tables>) -> PyResult<Analysis<'a>> {
-    let (kind, shortest, longest, lower, invalid, _) = settings;
-    let kind = match kind.as_str() {
-        "words of two" => Kind::Words { single: false },
-        "words" => Kind::Words { single: true },
-        "words and punctuation" => Kind::WordsAndPunctuation,
-        "characters" => Kind::Characters,
-        "characters in words" => Kind::CharactersInWords,
-        "tokens" => Kind::Tokens,
-        _ => return Err(PyValueError::new_err(format!("no units {kind:?}"))),
-    };
-    let invalid = match invalid.as_str() {
-        "strict" => Invalid::Refuse,
-        "ignore" => Invalid::Drop,
-        "replace" => Invalid::Replace,
-        _ => return Err(PyValueError::new_err(format!("no way {invalid:?} with bytes that are not UTF-8"))),
-    };
-    if *shortest < 1 || longest < shortest {
-        return Err(PyValueError::new_err("a unit is of at least one word or character"));
-    }
-    let mut alphabet = Alphabet::ascii(*lower, invalid);
-    if let Some((kinds, folded, starts, becomes)) = tables {
-        (alphabet.kinds, alphabet.folded) = (kinds.as_slice()?, folded.as_slice()?);
-        (alphabet.starts, alphabet.becomes) = (starts.as_slice()?, becomes.as_slice()?);
-        let text = std::str::from_utf8(alphabet.becomes).ok();
-        let begins = |&start: &u32| text.is_some_and(|text| text.is_char_boundary(start as usize));
-        if !alphabet.starts.iter().all(begins) {
-            return Err(PyValueError::new_err("what characters become is not UTF-8"));
+impl Settings<'_> {
+    pub fn read<'a>(&self, tables: Option<&'a Tables>) -> Answer<Analysis<'a>> {
+        let Self(kind, shortest, longest, lower, invalid, _) = self;
+        let kind = match kind.as_str() {
+            "words of two" => Kind::Words { single: false },
+            "words" => Kind::Words { single: true },
+            "words and punctuation" => Kind::WordsAndPunctuation,
+            "characters" => Kind::Characters,
+            "characters in words" => Kind::CharactersInWords,
+            "tokens" => Kind::Tokens,
+            _ => return refuse(format!("no units {kind:?}")),
+        };
+        let invalid = match invalid.as_str() {
+            "strict" => Invalid::Refuse,
+            "ignore" => Invalid::Drop,
+            "replace" => Invalid::Replace,
+            _ => return refuse(format!("no way {invalid:?} with bytes that are not UTF-8")),
+        };
+        if *shortest < 1 || longest < shortest {
+            return refuse("a unit is of at least one word or character");
         }
+        let mut alphabet = Alphabet::ascii(*lower, invalid);
+        if let Some((kinds, folded, starts, becomes)) = tables {
+            (alphabet.kinds, alphabet.folded) = (kinds, folded);
+            (alphabet.starts, alphabet.becomes) = (starts, becomes);
+            let text = std::str::from_utf8(alphabet.becomes).ok();
+            let begins = |&start: &u32| text.is_some_and(|text| text.is_char_boundary(start as usize));
+            if !alphabet.starts.iter().all(begins) {
+                return refuse("what characters become is not UTF-8");
+            }
+        }
+        // longer than any document, yet twice of it is a number, too
+        Ok(Analysis { kind, shortest: *shortest, longest: (*longest).min(usize::MAX / 4), alphabet })
     }
-    // longer than any document, yet twice of it is a number, too
-    Ok(Analysis { kind, shortest: *shortest, longest: (*longest).min(usize::MAX / 4), alphabet })
+
+    pub fn stop_words(&self) -> Answer<Vec<&[u8]>> {
+        self.5.strings()
+    }
 }
 
-pub fn strings<'a>(texts: &Texts<'a>) -> PyResult<Vec<&'a [u8]>> {
-    (0..texts.len()).map(|i| texts.get(i)).collect::<Result<_, _>>().map_err(refused)
-}
-
-pub type RowArrays<'py> = (Ints<'py, i64>, Ints<'py, i32>, Ints<'py, i32>);
-pub type TermArrays<'py> = (Ints<'py, i64>, Ints<'py, u8>);
+pub type RowArrays<'py> = (Array1<'py, i64>, Array1<'py, i32>, Array1<'py, i32>);
+pub type TermArrays<'py> = (Array1<'py, i64>, Array1<'py, u8>);
 
 pub fn row_arrays(py: Python<'_>, rows: Rows) -> RowArrays<'_> {
-    (PyArray1::from_vec(py, rows.starts), PyArray1::from_vec(py, rows.units), PyArray1::from_vec(py, rows.counts))
+    (rows.starts.into_pyarray(py), rows.units.into_pyarray(py), rows.counts.into_pyarray(py))
 }
 
 pub fn term_arrays(py: Python<'_>, terms: Terms) -> TermArrays<'_> {
-    (PyArray1::from_vec(py, terms.offsets), PyArray1::from_vec(py, terms.bytes))
+    (terms.offsets.into_pyarray(py), terms.bytes.into_pyarray(py))
 }
 
 /// Whether texts are ASCII throughout, and whether there is a capital sigma among them.
 #[pyfunction]
-fn survey_text(py: Python<'_>, documents: TextArrays<'_>) -> PyResult<(bool, bool)> {
-    let documents = texts(&documents)?;
-    py.detach(|| alphabet::survey(&documents)).map_err(refused)
+pub fn survey_text(py: Python<'_>, documents: TextArrays<'_>) -> Answer<(bool, bool)> {
+    let documents = documents.read();
+    Ok(py.detach(|| alphabet::survey(&documents))?)
 }
 
 /// The units of every document: where rows begin, units, counts; and the terms, in the order of their first appearance.
 #[pyfunction]
-fn count_units<'py>(
+pub fn count_units<'py>(
     py: Python<'py>,
     documents: TextArrays<'py>,
     settings: Settings<'py>,
     tables: Option<Tables<'py>>,
-) -> PyResult<(RowArrays<'py>, TermArrays<'py>)> {
-    let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
-    let stops = strings(&texts(&settings.5)?)?;
+) -> Answer<(RowArrays<'py>, TermArrays<'py>)> {
+    let (documents, analysis) = (documents.read(), settings.read(tables.as_ref())?);
+    let stops = settings.stop_words()?;
     let grow = || Vocabulary::growing(stops.iter().copied());
-    let (rows, terms) = py.detach(|| count(&documents, &analysis, grow)).map_err(refused)?;
+    let (rows, terms) = py.detach(|| count(&documents, &analysis, grow))?;
     Ok((row_arrays(py, rows), term_arrays(py, terms)))
 }
 
 /// The units of every document that are among `terms`.
 #[pyfunction]
-fn count_known_units<'py>(
+pub fn count_known_units<'py>(
     py: Python<'py>,
     documents: TextArrays<'py>,
     settings: Settings<'py>,
     tables: Option<Tables<'py>>,
     terms: TextArrays<'py>,
-) -> PyResult<RowArrays<'py>> {
-    let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
-    let (stops, terms) = (strings(&texts(&settings.5)?)?, strings(&texts(&terms)?)?);
+) -> Answer<RowArrays<'py>> {
+    let (documents, analysis) = (documents.read(), settings.read(tables.as_ref())?);
+    let (stops, terms) = (settings.stop_words()?, terms.strings()?);
     let rows = py.detach(|| {
         let grams = analysis.kind.is_words() && analysis.longest > 1;
         let known = Known::new(stops.iter().copied(), terms.iter().copied(), grams);
         count_known(&documents, &analysis, &known)
     });
-    Ok(row_arrays(py, rows.map_err(refused)?))
+    Ok(row_arrays(py, rows?))
 }
 
 /// The hashes of the units of every document, in `width` columns.
 #[pyfunction]
-fn count_hashed_units<'py>(
+pub fn count_hashed_units<'py>(
     py: Python<'py>,
     documents: TextArrays<'py>,
     settings: Settings<'py>,
     tables: Option<Tables<'py>>,
     width: u32,
     signs: bool,
-) -> PyResult<RowArrays<'py>> {
-    let (documents, analysis) = (texts(&documents)?, analysis(&settings, tables.as_ref())?);
-    let stops = strings(&texts(&settings.5)?)?.into_iter().collect();
+) -> Answer<RowArrays<'py>> {
+    let (documents, analysis) = (documents.read(), settings.read(tables.as_ref())?);
+    let stops = settings.stop_words()?.into_iter().collect();
     if width < 1 || i32::try_from(width).is_err() {
-        return Err(PyValueError::new_err("expected 1 to 2^31 - 1 columns"));
+        return refuse("expected 1 to 2^31 - 1 columns");
     }
-    let rows = py.detach(|| count_hashes(&documents, &analysis, &stops, width, signs)).map_err(refused)?;
+    let rows = py.detach(|| count_hashes(&documents, &analysis, &stops, width, signs))?;
     Ok(row_arrays(py, rows))
 }
 
 /// 64 bits of a hash of every document, the same on every machine; a missing one is an empty one.
 #[pyfunction]
-fn hash_texts<'py>(py: Python<'py>, documents: TextArrays<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-    let documents = texts(&documents)?;
-    Ok(PyArray1::from_vec(py, py.detach(|| hashes(&documents)).map_err(refused)?))
+pub fn hash_texts<'py>(py: Python<'py>, documents: TextArrays<'py>) -> Answer<Array1<'py, u64>> {
+    let documents = documents.read();
+    Ok(py.detach(|| hashes(&documents))?.into_pyarray(py))
 }
 
 /// The order that sorts terms by their code points.
 #[pyfunction]
-fn sort_terms<'py>(py: Python<'py>, terms: TextArrays<'py>) -> PyResult<Ints<'py, i32>> {
-    let terms = texts(&terms)?;
-    Ok(PyArray1::from_vec(py, py.detach(|| sparse::sorted(&terms)).map_err(refused)?))
+pub fn sort_terms<'py>(py: Python<'py>, terms: TextArrays<'py>) -> Answer<Array1<'py, i32>> {
+    let terms = terms.read();
+    Ok(py.detach(|| sparse::sorted(&terms))?.into_pyarray(py))
 }
 
 /// Rows with other column numbers, sorted by them; columns whose new number is negative are dropped.
 #[pyfunction]
-fn renumber_columns<'py>(
+pub fn renumber_columns<'py>(
     py: Python<'py>,
-    starts: PyReadonlyArray1<'py, i64>,
-    units: PyReadonlyArray1<'py, i32>,
-    counts: PyReadonlyArray1<'py, i32>,
-    numbers: PyReadonlyArray1<'py, i32>,
-) -> PyResult<RowArrays<'py>> {
-    let (starts, units) = (starts.as_slice()?, units.as_slice()?);
-    let (counts, numbers) = (counts.as_slice()?, numbers.as_slice()?);
-    let rows = py.detach(|| sparse::renumbered(starts, units, counts, numbers)).map_err(refused)?;
+    starts: Vector<'py, i64>,
+    units: Vector<'py, i32>,
+    counts: Vector<'py, i32>,
+    numbers: Vector<'py, i32>,
+) -> Answer<RowArrays<'py>> {
+    let (starts, units, counts, numbers) = (&*starts, &*units, &*counts, &*numbers);
+    let rows = py.detach(|| sparse::renumbered(starts, units, counts, numbers))?;
     Ok(row_arrays(py, rows))
 }
 
 /// The columns of a matrix of rows as rows.
 #[pyfunction]
-fn transpose_rows<'py>(
+pub fn transpose_rows<'py>(
     py: Python<'py>,
-    starts: PyReadonlyArray1<'py, i64>,
-    columns: PyReadonlyArray1<'py, i32>,
-    values: PyReadonlyArray1<'py, f32>,
+    starts: Vector<'py, i64>,
+    columns: Vector<'py, i32>,
+    values: Vector<'py, f32>,
     width: usize,
-) -> PyResult<(Ints<'py, i64>, Ints<'py, i32>, Bound<'py, PyArray1<f32>>)> {
-    let (starts, columns, values) = (starts.as_slice()?, columns.as_slice()?, values.as_slice()?);
-    let (starts, rows, values) = py.detach(|| sparse::transposed(starts, columns, values, width)).map_err(refused)?;
-    Ok((PyArray1::from_vec(py, starts), PyArray1::from_vec(py, rows), PyArray1::from_vec(py, values)))
-}
-
-pub fn add_to(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(survey_text, m)?)?;
-    m.add_function(wrap_pyfunction!(count_units, m)?)?;
-    m.add_function(wrap_pyfunction!(count_known_units, m)?)?;
-    m.add_function(wrap_pyfunction!(count_hashed_units, m)?)?;
-    m.add_function(wrap_pyfunction!(hash_texts, m)?)?;
-    m.add_function(wrap_pyfunction!(sort_terms, m)?)?;
-    m.add_function(wrap_pyfunction!(renumber_columns, m)?)?;
-    m.add_function(wrap_pyfunction!(transpose_rows, m)?)?;
-    Ok(())
+) -> Answer<(Array1<'py, i64>, Array1<'py, i32>, Array1<'py, f32>)> {
+    let (starts, columns, values) = (&*starts, &*columns, &*values);
+    let (starts, rows, values) = py.detach(|| sparse::transposed(starts, columns, values, width))?;
+    Ok((starts.into_pyarray(py), rows.into_pyarray(py), values.into_pyarray(py)))
 }

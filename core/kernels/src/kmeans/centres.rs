@@ -30,15 +30,15 @@ pub fn downwards(x: f64) -> f32 {
 pub struct Centres<T> {
     pub number: usize,
     columns: usize,
-    holes: bool,
+    missing: bool,
     transposed: bool,
     /// centres × columns, less the origin
     pub values: Vec<f64>,
-    /// the centre at each place; the places of a group follow each other
+    /// the centre at each position; the positions of a group follow each other
     centre_at: Vec<u32>,
-    pub place_of: Vec<u32>,
+    pub position_of: Vec<u32>,
     pub group_of: Vec<u32>,
-    /// where each group's places begin, and the last ends
+    /// where each group's positions begin, and the last ends
     starts: Vec<usize>,
     weights: Vec<T>,
     begin: Vec<T>,
@@ -57,19 +57,19 @@ pub struct Centres<T> {
 }
 
 impl<T: Real> Centres<T> {
-    /// `transposed`: weights are kept place by place for each column, for sparse rows.
-    pub fn new(values: Vec<f64>, columns: usize, holes: bool, transposed: bool) -> Self {
+    /// `transposed`: weights are kept position by position for each column, for sparse rows.
+    pub fn new(values: Vec<f64>, columns: usize, missing: bool, transposed: bool) -> Self {
         let number = values.len() / columns;
         let groups =
             if number <= GROUP || number * columns <= CHEAP { 1 } else { number.div_ceil(GROUP).min(MOST_GROUPS) };
         let mut centres = Self {
             number,
             columns,
-            holes,
+            missing,
             transposed,
             values,
             centre_at: vec![],
-            place_of: vec![0; number],
+            position_of: vec![0; number],
             group_of: vec![0; number],
             starts: vec![],
             weights: vec![],
@@ -95,33 +95,33 @@ impl<T: Real> Centres<T> {
         &self.values[centre * self.columns..(centre + 1) * self.columns]
     }
 
-    /// The centre at a place, given as the number that a score carries.
+    /// The centre at a position, given as the number that a score carries.
     #[inline(always)]
-    pub fn at(&self, place: T) -> usize {
-        self.centre_at[place.index()] as usize
+    pub fn at(&self, position: T) -> usize {
+        self.centre_at[position.index()] as usize
     }
 
     /// The centres of a group.
     pub fn members(&self, group: usize) -> impl Iterator<Item = usize> {
-        let places = self.starts[group]..self.starts[group + 1];
-        self.centre_at[places].iter().filter(|&&centre| centre != NOBODY).map(|&centre| centre as usize)
+        let positions = self.starts[group]..self.starts[group + 1];
+        self.centre_at[positions].iter().filter(|&&centre| centre != NOBODY).map(|&centre| centre as usize)
     }
 
-    pub fn places(&self, group: usize) -> std::ops::Range<usize> {
+    pub fn positions(&self, group: usize) -> std::ops::Range<usize> {
         self.starts[group]..self.starts[group + 1]
     }
 
     pub fn packed(&self, group: usize) -> Packed<'_, T> {
-        let places = self.places(group);
-        let features = self.columns * if self.holes { 2 } else { 1 };
-        let weights = &self.weights[places.start * features..places.end * features];
-        Packed { weights, begin: &self.begin[places.clone()], place: places.start }
+        let positions = self.positions(group);
+        let features = self.columns * if self.missing { 2 } else { 1 };
+        let weights = &self.weights[positions.start * features..positions.end * features];
+        Packed { weights, begin: &self.begin[positions.clone()], position: positions.start }
     }
 
-    /// The weights of every place for a column, and what the scores begin with.
+    /// The weights of every position for a column, and what the scores begin with.
     pub fn of_column(&self, column: usize) -> &[T] {
-        let places = self.centre_at.len();
-        &self.weights[column * places..(column + 1) * places]
+        let positions = self.centre_at.len();
+        &self.weights[column * positions..(column + 1) * positions]
     }
 
     pub fn begin(&self) -> &[T] {
@@ -164,7 +164,7 @@ impl<T: Real> Centres<T> {
         for group in 0..groups {
             self.starts.push(self.centre_at.len());
             for centre in (0..number).filter(|&centre| self.group_of[centre] as usize == group) {
-                self.place_of[centre] = self.centre_at.len() as u32;
+                self.position_of[centre] = self.centre_at.len() as u32;
                 self.centre_at.push(centre as u32);
             }
             self.centre_at.resize(self.centre_at.len().next_multiple_of(EVEN), NOBODY);
@@ -174,20 +174,20 @@ impl<T: Real> Centres<T> {
     }
 
     fn pack(&mut self) {
-        let (columns, places) = (self.columns, self.centre_at.len());
-        let features = columns * if self.holes { 2 } else { 1 };
+        let (columns, positions) = (self.columns, self.centre_at.len());
+        let features = columns * if self.missing { 2 } else { 1 };
         let mut weights = std::mem::take(&mut self.weights);
         weights.clear();
-        weights.resize(features * places, T::ZERO);
-        let mut begin = vec![T::INFINITY; places];
+        weights.resize(features * positions, T::ZERO);
+        let mut begin = vec![T::INFINITY; positions];
         let (mut reach, mut norms) = (0.0f64, vec![0.0; self.number]);
         let (mut group, mut run) = (0, 0..0);
-        for (place, &centre) in self.centre_at.iter().enumerate() {
-            while place >= self.starts[group + 1] {
+        for (position, &centre) in self.centre_at.iter().enumerate() {
+            while position >= self.starts[group + 1] {
                 group += 1;
             }
-            if place == run.end {
-                run = place..place + run_length::<T>(features, self.starts[group + 1] - place);
+            if position == run.end {
+                run = position..position + run_length::<T>(features, self.starts[group + 1] - position);
             }
             if centre == NOBODY {
                 continue;
@@ -196,17 +196,17 @@ impl<T: Real> Centres<T> {
             let norm: f64 = value.iter().map(|c| c * c).sum();
             norms[centre as usize] = norm;
             reach = reach.max(norm.sqrt());
-            begin[place] = if self.holes { T::ZERO } else { T::of(norm) };
+            begin[position] = if self.missing { T::ZERO } else { T::of(norm) };
             let at = |feature: usize| {
                 if self.transposed {
-                    feature * places + place
+                    feature * positions + position
                 } else {
-                    run.start * features + feature * run.len() + (place - run.start)
+                    run.start * features + feature * run.len() + (position - run.start)
                 }
             };
             for (j, &c) in value.iter().enumerate() {
                 weights[at(j)] = T::of(-2.0 * c);
-                if self.holes {
+                if self.missing {
                     weights[at(columns + j)] = T::of(c * c);
                 }
             }
@@ -285,7 +285,7 @@ impl<T: Real> Centres<T> {
                     as_points.score(&panel, self, group, &mut least);
                     for (r, &row) in rows.iter().enumerate() {
                         let own = self.group_of[row as usize] as usize == group;
-                        // Whoever is nearest in its own group is the centre itself, or one at the same place.
+                        // Whoever is nearest in its own group is the centre itself, or one at the same position.
                         let score = if own { least.second[r] } else { least.first[r] };
                         let square = (score + panel.norms[r] - doubt(panel.norms[r])).wide();
                         out[r * groups + group] = downwards(square.max(0.0).sqrt());

@@ -81,22 +81,22 @@ impl<P: Points> Worker<'_, P> {
         rows
     }
 
-    /// Puts rows in the order of their centres' places: a counting sort.
+    /// Puts rows in the order of their centres' positions: a counting sort.
     fn sorted(&self, piece: &Piece, rows: Vec<u32>) -> Vec<u32> {
-        let place = |row: u32| {
+        let position = |row: u32| {
             let label = piece.labels[row as usize];
-            if label == NONE { 0 } else { self.centres.place_of[label as usize] as usize }
+            if label == NONE { 0 } else { self.centres.position_of[label as usize] as usize }
         };
         let mut starts = vec![0usize; self.centres.begin().len() + 1];
         for &row in &rows {
-            starts[place(row) + 1] += 1;
+            starts[position(row) + 1] += 1;
         }
         for p in 1..starts.len() {
             starts[p] += starts[p - 1];
         }
         let mut sorted = vec![0; rows.len()];
         for row in rows {
-            let at = &mut starts[place(row)];
+            let at = &mut starts[position(row)];
             sorted[*at] = row;
             *at += 1;
         }

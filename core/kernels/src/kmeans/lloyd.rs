@@ -41,15 +41,15 @@ pub fn run<P: Points>(
     sparse: bool,
     stop: &AtomicBool,
 ) -> Option<Outcome> {
-    let (columns, holes) = (points.columns(), points.holes());
-    let mut centres: Centres<P::Number> = Centres::new(start, columns, holes, sparse);
+    let (columns, missing) = (points.columns(), points.has_missing());
+    let mut centres: Centres<P::Number> = Centres::new(start, columns, missing, sparse);
     let number = centres.number;
     let mut state = State::new(points.rows(), columns, number, centres.groups());
-    let mut total = Total::new(number, columns, holes);
+    let mut total = Total::new(number, columns, missing);
     let mut course = vec![];
     let (mut iterations, mut settled, mut shift) = (0, false, f64::INFINITY);
     while iterations < settings.iterations {
-        let done = state.assign(points, weights, &centres, !holes, stop);
+        let done = state.assign(points, weights, &centres, !missing, stop);
         if stop.load(Ordering::Relaxed) || (settings.unread && !done.finite) {
             return None;
         }
@@ -61,8 +61,8 @@ pub fn run<P: Points>(
             break;
         }
         iterations += 1;
-        if holes {
-            total = Total::new(number, columns, holes);
+        if missing {
+            total = Total::new(number, columns, missing);
             total.take(&collect(points, weights, &state.labels, number));
         } else {
             for part in &done.changes {
@@ -70,8 +70,8 @@ pub fn run<P: Points>(
             }
         }
         repair(points, weights, &mut state, &mut total, &centres);
-        if !holes && total.worn() {
-            total = Total::new(number, columns, holes);
+        if !missing && total.worn() {
+            total = Total::new(number, columns, missing);
             total.take(&collect(points, weights, &state.labels, number));
         }
         let means = total.restored().means(&centres.values);
@@ -81,7 +81,7 @@ pub fn run<P: Points>(
             centres.regroup();
             state.forget_groups();
         }
-        if !holes && !sparse {
+        if !missing && !sparse {
             measure(&mut centres, columns);
         }
         if shift <= settings.tolerance {
@@ -90,14 +90,14 @@ pub fn run<P: Points>(
     }
     if !settled {
         // Labels are those of the last centres, as anyone finds who asks for the nearest.
-        for part in state.assign(points, weights, &centres, !holes, stop).changes {
+        for part in state.assign(points, weights, &centres, !missing, stop).changes {
             total.take(&part);
         }
         if stop.load(Ordering::Relaxed) {
             return None;
         }
     }
-    let known = if holes { None } else { total.inertia(&centres.values) };
+    let known = if missing { None } else { total.inertia(&centres.values) };
     let inertia = known.unwrap_or_else(|| inertia(points, weights, &state.labels, &centres));
     Some(Outcome { labels: state.labels, centres: centres.values, inertia, iterations, settled, shift, course })
 }
@@ -116,14 +116,14 @@ pub fn collect<P: Points>(points: &P, weights: Option<&[f64]>, labels: &[i32], c
     let (rows, columns) = (points.rows(), points.columns());
     let (block, origin) = (BLOCK.max(rows.div_ceil(64)), vec![0.0; columns]);
     let parts = threads::map(rows.div_ceil(block), rows * columns, |piece| {
-        let mut sums = Sums::zero(clusters, columns, points.holes());
+        let mut sums = Sums::zero(clusters, columns, points.has_missing());
         for row in piece * block..((piece + 1) * block).min(rows) {
             let far = points.distance(row, &origin, 0.0).sqrt();
             sums.add(points, row, weights.map_or(1.0, |weights| weights[row]), labels[row] as usize, far);
         }
         sums
     });
-    let mut total = Total::new(clusters, columns, points.holes());
+    let mut total = Total::new(clusters, columns, points.has_missing());
     for part in &parts {
         total.take(part);
     }
@@ -176,7 +176,7 @@ fn repair<P: Points>(
         let mut tied = tied.to_vec();
         if tied.len() > 1 {
             // By their cells, whatever order they came in.
-            tied.sort_by(|&a, &b| points.place(a, &direction).total_cmp(&points.place(b, &direction)));
+            tied.sort_by(|&a, &b| points.projection(a, &direction).total_cmp(&points.projection(b, &direction)));
         }
         while let (Some(&row), Some(&cluster)) = (tied.first(), empty.peek()) {
             let (equal, others): (Vec<usize>, Vec<usize>) =
@@ -186,7 +186,7 @@ fn repair<P: Points>(
             if total.sums.rows[before] <= equal.len() as i64 {
                 continue;
             }
-            let mut change = Sums::zero(centres.number, columns, points.holes());
+            let mut change = Sums::zero(centres.number, columns, points.has_missing());
             for row in equal {
                 let weight = weights.map_or(1.0, |weights| weights[row]);
                 let far = points.distance(row, &vec![0.0; columns], 0.0).sqrt();
@@ -213,7 +213,7 @@ pub fn nearest<P: Points>(
     wanted: bool,
     stop: &AtomicBool,
 ) -> (Vec<i32>, f64) {
-    let centres: Centres<P::Number> = Centres::new(centres, points.columns(), points.holes(), sparse);
+    let centres: Centres<P::Number> = Centres::new(centres, points.columns(), points.has_missing(), sparse);
     let mut state = State::new(points.rows(), points.columns(), centres.number, centres.groups());
     state.assign(points, weights, &centres, false, stop);
     let wanted = wanted && !stop.load(Ordering::Relaxed);

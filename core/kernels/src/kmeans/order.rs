@@ -5,12 +5,12 @@ use crate::threads;
 
 const BLOCK: usize = 4096;
 
-/// The numbers of the rows by their places along a direction, and of each whether it differs from the one before it.
+/// The numbers of the rows by their projections on a direction, and of each whether it differs from the one before it.
 pub fn order<P: Points>(points: &P, direction: &[f64]) -> (Vec<i64>, Vec<bool>) {
     let (rows, columns) = (points.rows(), points.columns());
     let parts = threads::map(rows.div_ceil(BLOCK), rows * columns, |piece| {
-        let place = |row: usize| (points.place(row, direction), row as u32);
-        let mut part: Vec<(f64, u32)> = (piece * BLOCK..((piece + 1) * BLOCK).min(rows)).map(place).collect();
+        let projection = |row: usize| (points.projection(row, direction), row as u32);
+        let mut part: Vec<(f64, u32)> = (piece * BLOCK..((piece + 1) * BLOCK).min(rows)).map(projection).collect();
         part.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         part
     });

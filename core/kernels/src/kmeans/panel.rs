@@ -31,7 +31,7 @@ impl<T: Real> Panel<T> {
         Self { memory, first, length, norms: [T::ZERO; ROWS], ahead, rows: [0; ROWS], room: vec![T::ZERO; room] }
     }
 
-    /// Numbers in which missing cells are 0; of rows with holes followed by 1 where a cell is there; features × rows.
+    /// Numbers in which missing cells are 0; of rows with missing cells followed by 1 where a cell is there; features × rows.
     #[inline(always)]
     pub fn features(&self) -> &[T] {
         &self.memory[self.first..self.first + self.length]

@@ -12,7 +12,7 @@ pub trait Points: Sync {
     fn rows(&self) -> usize;
     fn columns(&self) -> usize;
     /// Whether cells may be missing.
-    fn holes(&self) -> bool;
+    fn has_missing(&self) -> bool;
     /// Numbers that a row is multiplied with for each centre, at most: how far rounding errors may add up.
     fn features(&self) -> usize;
     fn new_panel(&self) -> Panel<Self::Number>;
@@ -36,8 +36,8 @@ pub trait Points: Sync {
     fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64], squares: &mut Squares);
     /// Writes a row as a centre: missing cells are 0, at the origin.
     fn as_centre(&self, row: usize, out: &mut [f64]);
-    /// The place of a row along a direction. Equal rows have the same, others hardly ever.
-    fn place(&self, row: usize, direction: &[f64]) -> f64;
+    /// The projection of a row on a direction. Equal rows have the same, others hardly ever.
+    fn projection(&self, row: usize, direction: &[f64]) -> f64;
     /// Whether two rows have the same cells.
     fn equal(&self, one: usize, two: usize) -> bool;
 }
@@ -47,7 +47,7 @@ pub struct Dense<'a, A, T> {
     view: ArrayView2<'a, A>,
     origin: &'a [f64],
     narrow_origin: Vec<T>,
-    holes: bool,
+    missing: bool,
 }
 
 /// Columns whose squares are summed side by side: a fixed order that any machine can follow with vectors.
@@ -119,8 +119,8 @@ fn apart<A: Cell>(line: &[A], origin: &[f64], centre: &[f64]) -> f64 {
 }
 
 impl<'a, A: Cell, T: Real> Dense<'a, A, T> {
-    pub fn new(view: ArrayView2<'a, A>, origin: &'a [f64], holes: bool) -> Self {
-        Self { view, origin, narrow_origin: origin.iter().map(|&o| T::of(o)).collect(), holes }
+    pub fn new(view: ArrayView2<'a, A>, origin: &'a [f64], missing: bool) -> Self {
+        Self { view, origin, narrow_origin: origin.iter().map(|&o| T::of(o)).collect(), missing }
     }
 
     #[inline(always)]
@@ -145,12 +145,12 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         self.view.ncols()
     }
 
-    fn holes(&self) -> bool {
-        self.holes
+    fn has_missing(&self) -> bool {
+        self.missing
     }
 
     fn features(&self) -> usize {
-        self.columns() * if self.holes { 2 } else { 1 }
+        self.columns() * if self.missing { 2 } else { 1 }
     }
 
     fn new_panel(&self) -> Panel<T> {
@@ -183,7 +183,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         // the room.
         panel.norms = unsafe { turned(&from, &self.narrow_origin, panel.features_mut()) };
         panel.look_ahead(&from, columns);
-        if self.holes {
+        if self.missing {
             let (cells, there) = panel.features_mut().split_at_mut(columns * ROWS);
             for (cell, there) in cells.iter_mut().zip(there) {
                 let is_there = !cell.wide().is_nan();
@@ -215,7 +215,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
 
     fn distance(&self, row: usize, centre: &[f64], _norm: f64) -> f64 {
         let (line, origin) = (self.view.row(row), self.origin);
-        match (line.as_slice(), self.holes) {
+        match (line.as_slice(), self.missing) {
             (Some(line), false) => apart(line, origin, centre),
             _ => squares(
                 |j| {
@@ -230,7 +230,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
     #[inline(always)]
     fn add(&self, row: usize, weight: f64, sum: &mut [f64], weights: &mut [f64], squares: &mut Squares) {
         let line = self.view.row(row);
-        if self.holes {
+        if self.missing {
             for (j, (sum, weights)) in sum.iter_mut().zip(weights).enumerate() {
                 let t = line[j].number() - self.origin[j];
                 if !t.is_nan() {
@@ -255,7 +255,7 @@ impl<A: Cell, T: Real> Points for Dense<'_, A, T> {
         }
     }
 
-    fn place(&self, row: usize, direction: &[f64]) -> f64 {
+    fn projection(&self, row: usize, direction: &[f64]) -> f64 {
         // A missing cell is not to be taken for any number that is likely to occur.
         const MISSING: f64 = 0.618_033_988_749_894_9;
         let along = |(x, d): (&A, &f64)| d * if x.number().is_nan() { MISSING } else { x.number() };

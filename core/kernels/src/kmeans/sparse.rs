@@ -42,7 +42,7 @@ impl<A: Cell> Points for Sparse<'_, A> {
         self.columns
     }
 
-    fn holes(&self) -> bool {
+    fn has_missing(&self) -> bool {
         false
     }
 
@@ -69,18 +69,18 @@ impl<A: Cell> Points for Sparse<'_, A> {
 
     #[inline(always)]
     fn score(&self, panel: &Panel<f64>, centres: &Centres<f64>, group: usize, out: &mut Least<f64>) {
-        let places = centres.places(group);
-        let mut scores = vec![0.0; places.len()];
+        let positions = centres.positions(group);
+        let mut scores = vec![0.0; positions.len()];
         *out = Least::NONE;
         for (r, &row) in panel.rows.iter().enumerate() {
-            scores.copy_from_slice(&centres.begin()[places.clone()]);
+            scores.copy_from_slice(&centres.begin()[positions.clone()]);
             for (j, x) in self.cells(row as usize) {
-                for (score, weight) in scores.iter_mut().zip(&centres.of_column(j)[places.clone()]) {
+                for (score, weight) in scores.iter_mut().zip(&centres.of_column(j)[positions.clone()]) {
                     *score += x * weight;
                 }
             }
             for (p, &score) in scores.iter().enumerate() {
-                out.take(r, score, places.start + p);
+                out.take(r, score, positions.start + p);
             }
         }
     }
@@ -122,7 +122,7 @@ impl<A: Cell> Points for Sparse<'_, A> {
         }
     }
 
-    fn place(&self, row: usize, direction: &[f64]) -> f64 {
+    fn projection(&self, row: usize, direction: &[f64]) -> f64 {
         self.cells(row).map(|(j, x)| direction[j] * x).sum()
     }
 

@@ -82,7 +82,7 @@ fn squares<P: Points>(points: &P, near: &Nearest, candidate: &[f64], apart: &[f6
         let of = |row: usize| {
             let now = near.square[row];
             // The last digits of the squares are not to be relied on.
-            if !points.holes() && apart[near.chosen[row] as usize] > 4.000_001 * now {
+            if !points.has_missing() && apart[near.chosen[row] as usize] > 4.000_001 * now {
                 return now;
             }
             now.min(points.distance(row, candidate, norm))

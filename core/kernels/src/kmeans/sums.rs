@@ -13,15 +13,15 @@ pub struct Sums {
     mass: Vec<[f64; 2]>,
     /// the same of all rows that ever came or went, which is what rounding may have taken its share of
     gross: Vec<[f64; 2]>,
-    /// of rows without holes the cells' squares about the origin, added up
+    /// of rows without missing cells the cells' squares about the origin, added up
     squares: Squares,
     columns: usize,
     weights: usize,
 }
 
 impl Sums {
-    pub fn zero(clusters: usize, columns: usize, holes: bool) -> Self {
-        let weights = if holes { columns } else { 1 };
+    pub fn zero(clusters: usize, columns: usize, missing: bool) -> Self {
+        let weights = if missing { columns } else { 1 };
         let (sum, weight) = (vec![0.0; clusters * columns], vec![0.0; clusters * weights]);
         let none = vec![[0.0; 2]; clusters];
         Self {
@@ -68,8 +68,8 @@ pub struct Total {
 }
 
 impl Total {
-    pub fn new(clusters: usize, columns: usize, holes: bool) -> Self {
-        let sums = Sums::zero(clusters, columns, holes);
+    pub fn new(clusters: usize, columns: usize, missing: bool) -> Self {
+        let sums = Sums::zero(clusters, columns, missing);
         Self { lost: sums.clone(), sums }
     }
 
@@ -96,7 +96,7 @@ impl Total {
         all.filter(|(_, rows)| **rows > 0).any(|((mass, gross), _)| (0..2).any(|i| gross[i] > MOST * mass[i]))
     }
 
-    /// The squared distances of rows without holes from their centres, each times its weight, added up; none if they
+    /// The squared distances of rows without missing cells from their centres, each times its weight, added up; none if they
     /// are so much less than the squares from which they are found that digits would be lacking.
     pub fn inertia(&self, centres: &[f64]) -> Option<f64> {
         const SHARE: f64 = 1.0 / 64.0;

@@ -27,16 +27,16 @@ pub const ROWS: usize = 16;
 /// A number of each row of a panel.
 pub type Side<T> = [T; ROWS];
 
-/// Of each row of a panel: the least score of a group, the next, and the place of the least (as a number).
+/// Of each row of a panel: the least score of a group, the next, and the position of the least (as a number).
 #[derive(Clone, Copy)]
 pub struct Least<T> {
     pub first: Side<T>,
     pub second: Side<T>,
-    pub place: Side<T>,
+    pub position: Side<T>,
 }
 
 impl<T: Real> Least<T> {
-    pub const NONE: Self = Self { first: [T::INFINITY; ROWS], second: [T::INFINITY; ROWS], place: [T::ZERO; ROWS] };
+    pub const NONE: Self = Self { first: [T::INFINITY; ROWS], second: [T::INFINITY; ROWS], position: [T::ZERO; ROWS] };
 
     /// Takes in another group.
     #[inline(always)]
@@ -44,18 +44,18 @@ impl<T: Real> Least<T> {
         for r in 0..ROWS {
             let (first, there) = (self.first[r], other.first[r]);
             self.second[r] = self.second[r].lesser(first.greater(there)).lesser(other.second[r]);
-            self.place[r] = if there < first { other.place[r] } else { self.place[r] };
+            self.position[r] = if there < first { other.position[r] } else { self.position[r] };
             self.first[r] = first.lesser(there);
         }
     }
 
     /// Takes in one score of one row.
     #[inline(always)]
-    pub fn take(&mut self, row: usize, score: T, place: usize) {
+    pub fn take(&mut self, row: usize, score: T, position: usize) {
         let first = self.first[row];
         self.second[row] = self.second[row].lesser(first.greater(score));
         if score < first {
-            (self.first[row], self.place[row]) = (score, T::of(place as f64));
+            (self.first[row], self.position[row]) = (score, T::of(position as f64));
         }
     }
 }
@@ -66,13 +66,13 @@ impl<T: Real> Least<T> {
 pub struct Packed<'a, T> {
     pub weights: &'a [T],
     pub begin: &'a [T],
-    /// the place of the first
-    pub place: usize,
+    /// the position of the first
+    pub position: usize,
 }
 
 /// # Safety
 /// `x` must be good for `S` vectors of each column, [`ROWS`] apart, `w` and `begin` for `W` numbers of each. `ahead` may
-/// be any place: as much of what lies there as is read at `x` is asked for.
+/// be any address: as much of what lies there as is read at `x` is asked for.
 #[inline(always)]
 unsafe fn scores<V: Vector, const S: usize, const W: usize>(
     columns: usize,
@@ -99,11 +99,11 @@ unsafe fn scores<V: Vector, const S: usize, const W: usize>(
     }
 }
 
-/// The least two scores so far of the rows of `S` vectors, and the place of the least.
+/// The least two scores so far of the rows of `S` vectors, and the position of the least.
 struct Best<V, const S: usize> {
     first: [V; S],
     second: [V; S],
-    place: [V; S],
+    position: [V; S],
 }
 
 impl<V: Vector, const S: usize> Best<V, S> {
@@ -125,10 +125,10 @@ impl<V: Vector, const S: usize> Best<V, S> {
             let weights = packed.weights.as_ptr().add(done * columns);
             let scores = scores::<V, S, W>(columns, x, weights, &packed.begin[done..done + W], ahead);
             for (c, scores) in scores.iter().enumerate() {
-                let here = V::all(V::Number::of((packed.place + done + c) as f64));
+                let here = V::all(V::Number::of((packed.position + done + c) as f64));
                 for (r, score) in scores.iter().enumerate() {
                     self.second[r] = self.second[r].lesser(self.first[r].greater(*score));
-                    self.place[r] = score.where_less(self.first[r], here, self.place[r]);
+                    self.position[r] = score.where_less(self.first[r], here, self.position[r]);
                     self.first[r] = self.first[r].lesser(*score);
                 }
             }
@@ -152,7 +152,7 @@ unsafe fn least_of<V: Vector, const S: usize>(
     unsafe {
         for side in (0..ROWS).step_by(S * V::LANES) {
             let (far, x) = (V::all(V::Number::INFINITY), panel.as_ptr().add(side));
-            let mut best = Best { first: [far; S], second: [far; S], place: [V::all(V::Number::ZERO); S] };
+            let mut best = Best { first: [far; S], second: [far; S], position: [V::all(V::Number::ZERO); S] };
             let mut done = 0;
             let mut ahead = ahead.wrapping_add(side * columns);
             while centres > done {
@@ -171,7 +171,7 @@ unsafe fn least_of<V: Vector, const S: usize>(
                 let at = side + r * V::LANES;
                 best.first[r].store(out.first.as_mut_ptr().add(at));
                 best.second[r].store(out.second.as_mut_ptr().add(at));
-                best.place[r].store(out.place.as_mut_ptr().add(at));
+                best.position[r].store(out.position.as_mut_ptr().add(at));
             }
         }
     }

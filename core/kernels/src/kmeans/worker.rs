@@ -59,7 +59,7 @@ impl<'a, P: Points> Worker<'a, P> {
             scored: vec![false; groups],
             needed: vec![false; groups],
             lower: vec![[0.0; ROWS]; groups],
-            changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.holes()),
+            changes: Sums::zero(if follow { centres.number } else { 0 }, points.columns(), points.has_missing()),
             follow,
             stop,
             moved: 0,
@@ -150,14 +150,14 @@ impl<'a, P: Points> Worker<'a, P> {
         }
         let doubt = centres.doubt_of_difference(self.points.features());
         let differences: Side<P::Number> = std::array::from_fn(|r| doubt(self.panel.norms[r]));
-        let mut labels: Side<usize> = std::array::from_fn(|r| centres.at(self.all.place[r]));
+        let mut labels: Side<usize> = std::array::from_fn(|r| centres.at(self.all.position[r]));
         let mut uppers = self.uppers(&doubts);
         let sure: Side<bool> = std::array::from_fn(|r| self.all.second[r] - self.all.first[r] > differences[r]);
         for (r, &row) in rows.iter().enumerate() {
             if !sure[r] {
                 let (label, square) = self.nearest(piece.first + row as usize);
                 labels[r] = label;
-                self.all.place[r] = P::Number::of(f64::from(centres.place_of[label]));
+                self.all.position[r] = P::Number::of(f64::from(centres.position_of[label]));
                 uppers[r] = (square.sqrt() as f32) * (1.0 + 2e-6);
             }
         }
@@ -207,7 +207,7 @@ impl<'a, P: Points> Worker<'a, P> {
                     *needed |= !(l - m > upper);
                 }
             } else {
-                let best = centres.at(self.all.place[r]);
+                let best = centres.at(self.all.position[r]);
                 let between = &centres.between[best * groups..(best + 1) * groups];
                 let twice = 2.0 * upper * (1.0 + 1e-6);
                 for (needed, ((l, m), b)) in self.needed.iter_mut().zip(bounds.zip(between)) {
@@ -247,7 +247,7 @@ impl<'a, P: Points> Worker<'a, P> {
         for group in (0..groups).filter(|&group| self.scored[group]) {
             let (least, moved) = (&self.least[group], centres.group_moved[group]);
             self.lower[group] = std::array::from_fn(|r| {
-                let own = least.place[r] == self.all.place[r];
+                let own = least.position[r] == self.all.position[r];
                 let score = if own { least.second[r] } else { least.first[r] };
                 let square = (score + self.panel.norms[r] - doubts[r]).greater(P::Number::ZERO);
                 square.root().narrow() * (1.0 - 2e-6) + moved

@@ -83,8 +83,8 @@ impl<'a> Alphabet<'a> {
 
     #[inline]
     fn kind(&self, character: u32) -> u8 {
-        let place = character as usize;
-        if place < 128 { ASCII[place] } else { self.kinds.get(place).copied().unwrap_or(0) }
+        let position = character as usize;
+        if position < 128 { ASCII[position] } else { self.kinds.get(position).copied().unwrap_or(0) }
     }
 
     #[inline]
@@ -134,8 +134,8 @@ impl<'a> Alphabet<'a> {
     }
 
     fn becomes(&self, character: u32) -> Option<&'a [u8]> {
-        let place = self.folded.binary_search(&character).ok()?;
-        self.becomes.get(*self.starts.get(place)? as usize..*self.starts.get(place + 1)? as usize)
+        let position = self.folded.binary_search(&character).ok()?;
+        self.becomes.get(*self.starts.get(position)? as usize..*self.starts.get(position + 1)? as usize)
     }
 
     /// Whether the sigma at `at` comes after a letter and before none, looking past characters such as apostrophes.

@@ -70,7 +70,7 @@ pub struct Wanted<'a> {
     pub codes: &'a [i32],
     pub weights: Option<&'a [f64]>,
     pub classes: usize,
-    /// For each document, its place among the rows that are wanted; negative if it is not.
+    /// For each document, its position among the rows that are wanted; negative if it is not.
     pub kept: &'a [i64],
     pub measure: Measure,
 }
@@ -82,7 +82,7 @@ impl Wanted<'_> {
 }
 
 /// Sums the amounts of every class. Documents whose code is negative, or that have no weight, are passed over. Documents
-/// that are kept come as rows, in the order of their places.
+/// that are kept come as rows, in the order of their positions.
 pub fn collect(
     texts: &Texts,
     analysis: &Analysis,
@@ -105,11 +105,11 @@ pub fn collect(
     for (mut piece, run) in pieces.into_iter().zip(runs) {
         let mut documents = order[run].iter();
         let (own, rows) = std::mem::take(&mut piece.read);
-        for (place, mut pairs) in rows {
+        for (position, mut pairs) in rows {
             for pair in &mut pairs {
                 pair.0 = piece.number(pair.0);
             }
-            kept.push((place, pairs));
+            kept.push((position, pairs));
         }
         for mut part in own {
             part.units.iter_mut().for_each(|unit| *unit = piece.number(*unit));

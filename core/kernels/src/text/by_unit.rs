@@ -57,31 +57,31 @@ pub fn by_unit(parts: &[Part], units: usize) -> ByUnit {
         *end += i64::from(*classes);
         Some(*end)
     }));
-    let mut places: Vec<(i64, u32)> = starts[..units].iter().map(|&start| (start, u32::MAX)).collect();
+    let mut positions: Vec<(i64, u32)> = starts[..units].iter().map(|&start| (start, u32::MAX)).collect();
     let total = starts[units] as usize;
     let (mut classes, mut amounts) = (vec![-1; total], vec![Amount::default(); total]);
     for part in parts {
         for (i, (&unit, &amount)) in part.units.iter().zip(&part.amounts).enumerate() {
-            expect(&places, part.units.get(i + 2 * AHEAD));
+            expect(&positions, part.units.get(i + 2 * AHEAD));
             if let Some(&later) = part.units.get(i + AHEAD) {
-                prefetch(&amounts[(places[later as usize].0 as usize).min(total - 1)]);
+                prefetch(&amounts[(positions[later as usize].0 as usize).min(total - 1)]);
             }
-            let (place, last) = &mut places[unit as usize];
+            let (position, last) = &mut positions[unit as usize];
             if *last == part.class as u32 {
-                amounts[*place as usize - 1].add(amount, 1.0);
+                amounts[*position as usize - 1].add(amount, 1.0);
                 continue;
             }
-            classes[*place as usize] = part.class as i32;
-            amounts[*place as usize] = amount;
-            *place += 1;
+            classes[*position as usize] = part.class as i32;
+            amounts[*position as usize] = amount;
+            *position += 1;
             *last = part.class as u32;
         }
     }
     ByUnit { starts, classes, amounts }
 }
 
-fn expect<T>(places: &[T], unit: Option<&u32>) {
+fn expect<T>(positions: &[T], unit: Option<&u32>) {
     if let Some(&unit) = unit {
-        prefetch(&places[unit as usize]);
+        prefetch(&positions[unit as usize]);
     }
 }

@@ -25,12 +25,12 @@ impl Lexicon for Vocabulary {
 
     #[inline]
     fn word(&mut self, name: &Name<Word>, text: &[u8]) -> u32 {
-        self.find_word(name, text).unwrap_or_else(|place| self.add_word(place, name, text))
+        self.find_word(name, text).unwrap_or_else(|position| self.add_word(position, name, text))
     }
 
     #[inline]
     fn gram(&mut self, name: &Name<Gram>) -> u32 {
-        self.grams.find(name, |_| true).unwrap_or_else(|place| self.add_gram(place, name))
+        self.grams.find(name, |_| true).unwrap_or_else(|position| self.add_gram(position, name))
     }
 
     #[inline]

@@ -49,18 +49,18 @@ impl<'a> Marker<'a> {
         marks.words |= std::mem::take(&mut self.begun);
         let mut left = bytes;
         while left != 0 {
-            let place = left.trailing_zeros();
+            let position = left.trailing_zeros();
             left &= left - 1;
-            if text[at + place as usize] & 0xC0 != 0xC0 {
+            if text[at + position as usize] & 0xC0 != 0xC0 {
                 continue; // not the first byte of a character
             }
-            let (character, length) = Alphabet::decode(text, at + place as usize);
+            let (character, length) = Alphabet::decode(text, at + position as usize);
             if self.alphabet.is_word(character) {
                 let run = (1_u64 << length) - 1;
-                marks.words |= run << place;
-                self.begun |= run.checked_shr(BLOCK as u32 - place).unwrap_or(0);
+                marks.words |= run << position;
+                self.begun |= run.checked_shr(BLOCK as u32 - position).unwrap_or(0);
             } else if !self.alphabet.is_space(character) {
-                marks.others |= 1 << place;
+                marks.others |= 1 << position;
             }
         }
     }

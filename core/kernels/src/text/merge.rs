@@ -47,21 +47,21 @@ pub fn merge(one: &Side, two: &Side, factor: f64) -> Result<(ByUnit, Vec<i64>), 
     let first = one.terms.len();
     let mut found = vec![None; first];
     let mut more = Vec::new();
-    for (place, term) in two.terms.iter().enumerate() {
+    for (position, term) in two.terms.iter().enumerate() {
         let unit = words.add(term) as usize;
         if unit < first {
-            found[unit] = Some(place);
+            found[unit] = Some(position);
         } else {
-            more.push(place);
+            more.push(position);
         }
     }
     let mut out = ByUnit { starts: vec![0], ..ByUnit::default() };
     let mut left = Vec::new();
     let pairs =
-        (0..first).map(|unit| (Some(unit), found[unit])).chain(more.into_iter().map(|place| (None, Some(place))));
-    for (unit, place) in pairs {
+        (0..first).map(|unit| (Some(unit), found[unit])).chain(more.into_iter().map(|position| (None, Some(position))));
+    for (unit, position) in pairs {
         let before = out.classes.len();
-        let (mut a, mut b) = (one.of(unit).peekable(), two.of(place).peekable());
+        let (mut a, mut b) = (one.of(unit).peekable(), two.of(position).peekable());
         while let Some(class) = a.peek().map(|x| x.0).into_iter().chain(b.peek().map(|x| x.0)).min() {
             let had = a.next_if(|x| x.0 == class).map_or(Amount::default(), |x| x.1);
             let mut sum = had;
@@ -78,7 +78,7 @@ pub fn merge(one: &Side, two: &Side, factor: f64) -> Result<(ByUnit, Vec<i64>), 
         }
         if out.classes.len() > before {
             out.starts.push(out.classes.len() as i64);
-            left.push(unit.map_or_else(|| (first + place.unwrap_or(0)) as i64, |unit| unit as i64));
+            left.push(unit.map_or_else(|| (first + position.unwrap_or(0)) as i64, |unit| unit as i64));
         }
     }
     Ok((out, left))

@@ -26,7 +26,7 @@
 //! let pairs: &[Pair] = reader.read(document, texts.get(document)?)?;     // valid until the next call
 //! ```
 //!
-//! If its lexicon is a [`Known`] vocabulary, which threads share, pairs have the places of the terms that were given, and
+//! If its lexicon is a [`Known`] vocabulary, which threads share, pairs have the positions of the terms that were given, and
 //! units outside it are passed over. If it is a [`Vocabulary`] of its own, which grows, they have nodes:
 //! [`units::read_pieces`] shares the work, and tells which unit each node is. Units are numbered by their first
 //! appearance, so that it does not matter how documents were cut into pieces, or who read them.

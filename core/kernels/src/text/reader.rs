@@ -9,7 +9,7 @@ use super::vocabulary::NONE;
 /// A unit's number and its count in one document.
 pub type Pair = (u32, u32);
 
-/// Words, or n-grams, named ahead of being looked up, so that their places in memory are there by then.
+/// Words, or n-grams, named ahead of being looked up, so that their positions in memory are there by then.
 const AHEAD: usize = 64;
 
 /// Reads documents one after another; what it needs for that is kept from one to the next.

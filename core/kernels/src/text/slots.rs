@@ -49,7 +49,7 @@ impl<K: Copy + Default + PartialEq> Slots<K> {
         Slot { key: K::default(), node: NONE }
     }
 
-    /// Asks for the place of a hash that will be looked for soon.
+    /// Asks for the position of a hash that will be looked for soon.
     #[inline]
     pub fn expect(&self, hash: u32) {
         prefetch(&self.table[hash as usize & (self.table.len() - 1)]);
@@ -59,33 +59,33 @@ impl<K: Copy + Default + PartialEq> Slots<K> {
     #[inline]
     pub fn find(&self, name: &Name<K>, same: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mask = self.table.len() - 1;
-        let mut place = name.hash as usize & mask;
+        let mut position = name.hash as usize & mask;
         loop {
-            let slot = self.table[place & mask];
+            let slot = self.table[position & mask];
             if slot.node == NONE {
-                return Err(place);
+                return Err(position);
             }
             if { slot.key } == name.key && same(slot.node) {
                 return Ok(slot.node);
             }
-            place = (place + 1) & mask;
+            position = (position + 1) & mask;
         }
     }
 
     /// Puts a node where its name was not found. `hash` gives that of any key and node, in case they must move.
-    pub fn insert(&mut self, place: usize, key: K, node: u32, hash: impl Fn(K, u32) -> u32) {
-        self.table[place] = Slot { key, node };
+    pub fn insert(&mut self, position: usize, key: K, node: u32, hash: impl Fn(K, u32) -> u32) {
+        self.table[position] = Slot { key, node };
         self.filled += 1;
         if self.filled * 5 > self.table.len() * 3 {
             let old = std::mem::take(&mut self.table);
             let mask = old.len() * 2 - 1;
             self.table = filled(Self::empty(), old.len() * 2);
             for slot in old.into_iter().filter(|slot| slot.node != NONE) {
-                let mut place = hash(slot.key, slot.node) as usize & mask;
-                while self.table[place].node != NONE {
-                    place = (place + 1) & mask;
+                let mut position = hash(slot.key, slot.node) as usize & mask;
+                while self.table[position].node != NONE {
+                    position = (position + 1) & mask;
                 }
-                self.table[place] = slot;
+                self.table[position] = slot;
             }
         }
     }

@@ -73,10 +73,10 @@ pub fn transposed(starts: &[i64], columns: &[i32], values: &[f32], width: usize)
     let (mut rows, mut cells) = (vec![0; columns.len()], vec![0.0; columns.len()]);
     for row in 0..starts.len() - 1 {
         for i in starts[row] as usize..starts[row + 1] as usize {
-            let place = &mut next[columns[i] as usize];
-            rows[*place as usize] = row as i32;
-            cells[*place as usize] = values[i];
-            *place += 1;
+            let position = &mut next[columns[i] as usize];
+            rows[*position as usize] = row as i32;
+            cells[*position as usize] = values[i];
+            *position += 1;
         }
     }
     Ok((begins, rows, cells))

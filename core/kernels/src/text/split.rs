@@ -65,18 +65,18 @@ impl Analysis<'_> {
             // Where words begin, where they have ended, and other characters.
             let mut left = (words ^ (words << 1 | u64::from(within))) | others;
             while left != 0 {
-                let place = left.trailing_zeros();
+                let position = left.trailing_zeros();
                 left &= left - 1;
-                let at = block + place as usize;
+                let at = block + position as usize;
                 if within {
                     within = false;
                     if single || at - start > width(text[start]) {
                         word(&text[start..], at - start);
                     }
-                } else if words >> place & 1 == 1 {
+                } else if words >> position & 1 == 1 {
                     (within, start) = (true, at);
                 }
-                if others >> place & 1 == 1 {
+                if others >> position & 1 == 1 {
                     word(&text[at..], width(text[at]));
                 }
             }
@@ -170,7 +170,7 @@ fn tokens(text: &[u8], mut word: impl FnMut(&[u8], usize)) {
 
 /// Calls `unit` with every run of `shortest` to `longest` characters.
 fn runs(text: &[u8], shortest: usize, longest: usize, window: &mut Vec<usize>, mut unit: impl FnMut(&[u8])) {
-    // the places of the last `longest` characters; twice as long, so that it is seldom moved
+    // the positions of the last `longest` characters; twice as long, so that it is seldom moved
     window.clear();
     let mut at = 0;
     while at < text.len() {

@@ -41,7 +41,7 @@ impl Offsets<'_> {
 pub struct Arrow<'a> {
     pub offsets: Offsets<'a>,
     pub bytes: &'a [u8],
-    /// A bitmap, least significant bit first, and the place of the first document's bit.
+    /// A bitmap, least significant bit first, and the position of the first document's bit.
     pub validity: Option<(&'a [u8], usize)>,
 }
 

@@ -11,25 +11,25 @@ pub const NONE: u32 = u32::MAX;
 
 /// In the place of the length of a word: this is an n-gram.
 const GRAM: u32 = u32::MAX;
-/// Nodes whose places are asked for ahead of being looked up.
+/// Nodes whose positions are asked for ahead of being looked up.
 const AHEAD: usize = 16;
 
-/// What a node is made of: a word by its place in the arena and its length, an n-gram by its two nodes.
+/// What a node is made of: a word by its position in the arena and its length, an n-gram by its two nodes.
 #[derive(Clone, Copy)]
 struct Node {
-    place: u64,
+    position: u64,
     length: u32,
     hash: u32,
 }
 
 impl Node {
     fn gram(name: &Name<Gram>) -> Self {
-        Self { place: name.key, length: GRAM, hash: name.hash }
+        Self { position: name.key, length: GRAM, hash: name.hash }
     }
 
     /// All words of an n-gram but the last, and the last; None of a word.
     fn parts(&self) -> Option<(u32, u32)> {
-        (self.length == GRAM).then_some(((self.place >> 32) as u32, self.place as u32))
+        (self.length == GRAM).then_some(((self.position >> 32) as u32, self.position as u32))
     }
 }
 
@@ -81,9 +81,9 @@ impl Vocabulary {
     /// Takes in a word that was not found.
     #[cold]
     pub fn add_word(&mut self, slot: usize, name: &Name<Word>, text: &[u8]) -> u32 {
-        let place = self.arena.len() as u64;
+        let position = self.arena.len() as u64;
         self.arena.extend_from_slice(&text[..name.key.length as usize]);
-        let node = self.next(Node { place, length: name.key.length, hash: name.hash });
+        let node = self.next(Node { position, length: name.key.length, hash: name.hash });
         self.words.insert(slot, name.key, node, |_, node| self.nodes[node as usize].hash);
         node
     }
@@ -116,8 +116,8 @@ impl Vocabulary {
 
     /// The bytes of a word's node.
     fn text(&self, node: u32) -> &[u8] {
-        let Node { place, length, .. } = self.nodes[node as usize];
-        &self.arena[place as usize..place as usize + length as usize]
+        let Node { position, length, .. } = self.nodes[node as usize];
+        &self.arena[position as usize..position as usize + length as usize]
     }
 
     /// Takes in all that another vocabulary of the same stop words holds, and returns the node here of each node there. What

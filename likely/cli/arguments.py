@@ -1,0 +1,198 @@
+"""Options and arguments that several commands have, help that shows arguments and examples, and completion."""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import click
+
+FILE = click.Path(readable=False)
+"""What a shell completes by the names of files; it is checked when it is opened."""
+SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}
+"""Shells for which there is completion, and the file that each reads when it starts."""
+COMPLETE = "_LIKELY_COMPLETE"
+_FORMATS = "csv, tsv, jsonl, parquet or arrow"
+Decorator = Callable[[Any], Any]
+
+
+class Argument(click.Argument):
+    """A parameter known by its position, with what it is."""
+
+    def __init__(self, *words: Any, meaning: str, **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        self.meaning = meaning
+
+
+class Integer(click.IntRange):
+    """An integer of some least value."""
+
+    name = "integer"
+
+
+class Command(click.Command):
+    """A command whose help has its arguments, and examples."""
+
+    def __init__(self, *words: Any, examples: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments and the options."""
+        arguments = [(str(each.metavar), each.meaning) for each in self.params if isinstance(each, Argument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        super().format_options(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each on a line that can be copied."""
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {example}\n" for example in self.examples))
+
+
+class Group(Command, click.Group):
+    """All commands."""
+
+    def command(self, *examples: str) -> Decorator:  # type: ignore[override]
+        """Add a function as a command of its name, with examples of its use."""
+        return super().command(cls=Command, examples=examples)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does, in the order in which they are defined."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, str(command.help)) for name, command in self.commands.items()])
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Return one decorator that adds several parameters."""
+    return lambda function: reduce(lambda made, decorator: decorator(made), reversed(decorators), function)
+
+
+def argument(name: str, metavar: str, meaning: str, **settings: Any) -> Decorator:
+    """Return a decorator that adds files as arguments."""
+    return click.argument(name, cls=Argument, metavar=metavar, meaning=meaning, type=FILE, **settings)
+
+
+def option(*names: str, least: int | None = None, **settings: Any) -> Decorator:
+    """Return a decorator that adds an option; ``least`` is that of a whole number."""
+    if least is not None:
+        settings["type"] = Integer(least)
+    return click.option(*names, **settings)
+
+
+def several(*names: str, **settings: Any) -> Decorator:
+    """Return a decorator that adds an option that may be repeated."""
+    return option(*names, multiple=True, **settings)
+
+
+def flag(*names: str, **settings: Any) -> Decorator:
+    """Return a decorator that adds an option that is yes or no."""
+    return option(*names, is_flag=True, default=False, **settings)
+
+
+def install_completion(group: click.Group, shell: str) -> str:
+    """Let a shell complete commands, options and files, and return which file it reads that from."""
+    script = os.path.expanduser(
+        "~/.config/fish/completions/likely.fish" if shell == "fish" else f"~/.likely-complete.{shell}"
+    )
+    os.makedirs(os.path.dirname(script), exist_ok=True)
+    with open(script, "w") as file:
+        file.write(completion(group, shell))
+    if SHELLS[shell]:
+        with open(os.path.expanduser(f"~/{SHELLS[shell]}"), "a+") as start:
+            start.seek(0)
+            before, line = start.read(), f". {script}\n"
+            if line not in before:
+                start.write(line if not before or before.endswith("\n") else f"\n{line}")
+    return script
+
+
+def completion(group: click.Group, shell: str) -> str:
+    """Return what a shell runs to complete commands, options and files."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    return found(group, {}, "likely", COMPLETE).source()
+
+
+DATA = argument(
+    "data",
+    "DATA...",
+    "CSV, TSV, JSON lines, Parquet or Arrow files, a folder, a name with wildcards, or - for standard input.",
+    nargs=-1,
+    required=True,
+)
+ROWS = argument("data", "DATA", "A file, a folder, a name with wildcards, or - for standard input.")
+MODEL = argument("model", "MODEL", "A model file, written by likely fit.")
+MODELS = argument("models", "MODEL...", "Model files, written by likely fit.", nargs=-1, required=True)
+OUTPUT = option("--output", "-o", metavar="OUT", type=FILE, help="The file to write; by default standard output.")
+MODEL_OUTPUT = option("--output", "-o", metavar="MODEL", type=FILE, required=True, help="The model file to write.")
+COLUMNS = together(
+    several(
+        "--column",
+        "-c",
+        metavar="NAME=KIND",
+        help="What a column is: number, integer, boolean, category, date, text or ignore; or its family, such as "
+        "log-normal. May be repeated.",
+    ),
+    several("--ignore", metavar="NAME", help="Leave a column out. May be repeated."),
+    several("--text", metavar="NAME", help="A column of free text. May be repeated."),
+)
+MISSING = several("--missing", metavar="TEXT", help="Text that stands for a missing cell, as '?'. May be repeated.")
+MORE_MISSING = several(
+    "--missing",
+    metavar="TEXT",
+    help="Text that stands for a missing cell, beside what the model knows. May be repeated.",
+)
+INPUT_FORMAT = option(
+    "--format",
+    "-f",
+    "form",
+    metavar="FORMAT",
+    help=f"{_FORMATS}; by default what the name of DATA ends with, else csv.",
+)
+OUTPUT_FORMAT = option(
+    "--to",
+    metavar="FORMAT",
+    help=f"{_FORMATS}, to write; by default what the name of OUT ends with, else --format.",
+)
+DRAWN_FORMAT = option(
+    "--format", "-f", "form", metavar="FORMAT", help=f"{_FORMATS}; by default what the name of OUT ends with, else csv."
+)
+DRAW_SEED = option("--seed", least=0, help="For the same draws again.")
+ESCAPE_FORMULAS = flag(
+    "--escape-formulas", help="Put ' before text in CSV and TSV that a spreadsheet would run, such as =1+1."
+)
+JSON = flag("--json", "as_json", help="Print one JSON object, for programs.")
+CLASSIFIER = together(
+    option(
+        "--model",
+        "kind",
+        type=click.Choice(["classifier", "naive-bayes"]),
+        default="classifier",
+        help="Calibrated probabilities, or plain naive Bayes.",
+    ),
+    COLUMNS,
+    several(
+        "--together",
+        metavar="NAME,NAME",
+        help="Columns of categories that depend on each other, quoted as in CSV. May be repeated.",
+    ),
+    MISSING,
+    INPUT_FORMAT,
+    option(
+        "--calibrate/--no-calibrate",
+        default=True,
+        help="Calibrate the probabilities of the classifier on held-out rows.",
+    ),
+    option(
+        "--unlabelled",
+        metavar="WEIGHT",
+        default="auto",
+        help="How much a row without a label counts beside one with: a number, or auto.",
+    ),
+    option("--seed", least=0, default=0, help="By which rows are assigned to cross-validation folds."),
+)
+"""What ``fit`` and ``evaluate`` may be told of the model."""

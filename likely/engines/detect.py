@@ -1,0 +1,97 @@
+"""What was given: a matrix of numbers, a table whose columns have types, or texts. Decided here, and nowhere else."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from likely.data.rows import Rows, missing_words
+from likely.data.table import Table
+from likely.engines import Spread, engine_of
+
+
+def is_typed(data: Any) -> bool:
+    """Say whether data are a table whose columns have types: a frame, records, a path; not a matrix of numbers.
+
+    >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
+    (True, True, False)
+    """
+    if engine_of(data) is not None:  # asked first: a frame of Spark Connect has attributes of any name
+        return True
+    if hasattr(data, "tocsr") or isinstance(data, Table):
+        return False
+    if isinstance(data, Iterator) or hasattr(data, "collect_schema"):
+        return True
+    if isinstance(data, str | os.PathLike | Mapping | Rows):
+        return True
+    if isinstance(data, np.ndarray):
+        return data.dtype.names is not None
+    if isinstance(data, list | tuple):
+        return len(data) > 0 and isinstance(data[0], str | os.PathLike | Mapping)
+    if hasattr(data, "columns") and hasattr(data, "dtypes"):
+        # A frame of nothing but floats is a matrix: read without a copy; its names must match, as scikit-learn wants.
+        return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
+    speaks = ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows")
+    return any(hasattr(data, name) for name in speaks)
+
+
+def is_table(data: Any, columns: Any, missing: Any) -> bool:
+    """Say whether data are to be learned as a table, given what was said of its columns and of missing cells.
+
+    A frame of floats is one, too, if it has a column of whole numbers, or if words for missing cells were given, among
+    which its numbers may be.
+    """
+    if is_typed(data):
+        return True
+    if not _has_names(data):
+        return False
+    by_name = isinstance(columns, Mapping) and all(isinstance(name, str) for name in columns)
+    auto = isinstance(columns, str) and columns == "auto"
+    if missing is not None and missing_words(missing):
+        return True
+    return (auto or by_name) and _has_whole_numbers(data)
+
+
+def is_text_table(data: Any) -> bool:
+    """Say whether data are a table, or where one is, and not texts.
+
+    >>> is_text_table({"text": ["a b"]}), is_text_table("reviews.parquet"), is_text_table(["a text"])
+    (True, True, False)
+    """
+    if isinstance(data, str | os.PathLike | Mapping | Rows) or engine_of(data) is not None:
+        return True
+    if isinstance(data, list | tuple):
+        return len(data) > 0 and isinstance(data[0], Mapping)
+    if isinstance(data, np.ndarray):
+        return data.dtype.names is not None
+    return not isinstance(data, Table) and any(hasattr(data, name) for name in ("collect_schema", "schema", "columns"))
+
+
+def is_matrix(rows: Rows) -> bool:
+    """Say whether rows are blocks of an array: numbers without names, which a model takes as it takes a matrix."""
+    return isinstance(rows, Spread) and rows.names is None
+
+
+def _has_names(data: Any) -> bool:
+    return hasattr(data, "columns") and hasattr(data, "dtypes") and all(isinstance(c, str) for c in data.columns)
+
+
+def _has_whole_numbers(data: Any) -> bool:
+    """Say whether a frame of floats has a column of nothing but whole numbers, which may be missing.
+
+    Its library may have made floats of integers, as pandas does where one is missing: elsewhere they are integers.
+    """
+    columns = list(range(len(data.columns)))
+    for rows in (data.head(64), data):  # most are seen not to be by their first cells
+        columns = [j for j in columns if _is_whole(rows.iloc[:, j] if hasattr(rows, "iloc") else rows[:, j])]
+    return bool(columns)
+
+
+def _is_whole(column: Any) -> bool:
+    import pyarrow as pa
+
+    from likely.data.infer import is_whole
+
+    cells = np.asarray(column, dtype=np.float64)
+    return not np.isnan(cells).all() and is_whole(pa.array(cells))

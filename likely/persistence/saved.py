@@ -1,0 +1,511 @@
+"""Save and load models: parameters, statistics and reader as a header and arrays, and back, checked."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.schema import Schema
+from likely.data.table import Block, Columns, Table
+from likely.ensemble.bins import Bins, ColumnBins
+from likely.ensemble.calibration import Calibration
+from likely.ensemble.combinations import Grouped, Groups
+from likely.ensemble.features import Feature, Features
+from likely.ensemble.members import Member, Plain, TextColumn
+from likely.ensemble.missing_patterns import MissingPairs
+from likely.ensemble.selection import Selection
+from likely.families import Family, Named, on_one_line
+from likely.families.regularised import Regularised
+from likely.joint import Part
+from likely.learn.class_mixture_density import MixedStatistics
+from likely.learn.class_mixtures import Mixed
+from likely.learn.kmeans import cluster_sums
+from likely.model.centres import Centres
+from likely.model.readers import MatrixReader, Reader, TableReader, TextReader
+from likely.model.state import State
+from likely.persistence import file
+from likely.persistence.codec import Given, decode, encode, read_array
+from likely.persistence.file import Arrays, Contents
+from likely.persistence.registry import ESTIMATORS, estimator, kind_of, tag_of
+from likely.persistence.validate import (
+    check_block,
+    check_centres,
+    check_classes,
+    check_columns,
+    check_mixture,
+    check_part,
+    check_parts,
+    check_weights,
+    check_words,
+)
+from likely.statistics import Array, Assignment, JointStatistics, Labels, Statistics
+
+_OF_TEXT = ("bag of words", "discounted words")
+_WORDS = {"offsets": np.int64, "bytes": np.uint8, "starts": np.int64, "codes": np.int32}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What every file says of a model: all but its arrays."""
+
+    kind: str
+    parameters: dict[str, Any]
+    columns: Columns
+    more: dict[str, Any]
+    version: int | None = None
+
+    def validate(self) -> None:
+        """Raise ValueError unless the estimator and so many columns are known."""
+        if self.kind not in ESTIMATORS:
+            raise ValueError(f"expected an estimator among {list(ESTIMATORS)}, got {on_one_line(self.kind)}")
+        check_columns(self.columns)
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """What a file says of a block of columns: its family, its columns, and the axes of its sums.
+
+    Parameters
+    ----------
+    names
+        of categories
+    width
+        the number of encoded columns, of a part with an encoding
+    components
+        the blocks of every component, of classes that are mixtures
+    """
+
+    family: Any
+    columns: tuple[int, ...] | None
+    sums: dict[str, tuple[str, ...]]
+    lost: bool
+    names: tuple[str, ...] | None = None
+    width: int | None = None
+    components: tuple[tuple["StoredBlock", ...], ...] | None = None
+
+    def validate(self) -> None:
+        """Raise ValueError unless so many encoded columns can be."""
+        if self.width is not None:
+            check_columns(Columns(self.width))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelHeader(Header):
+    """What a file says of a model with statistics of classes."""
+
+    classes: Any
+    priors: Any
+    blocks: tuple[StoredBlock, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model, taken apart. ``more`` is what it remembers beside the parameters and the statistics.
+
+    ``members`` are the families, statistics and widths of parts with an encoding, which the state of a file lacks:
+    what they encode, only the estimator can read.
+    """
+
+    kind: str
+    parameters: Mapping[str, Any]
+    state: State
+    more: Mapping[str, Any]
+    members: tuple[tuple[Family, Statistics, int], ...] = ()
+
+    def contents(self) -> Contents:
+        """Return the header and arrays of a file; what does not fit in one raises ValueError."""
+        state, statistics = self.state, self.state.statistics
+        arrays: Arrays = {"weight": statistics.weights.sums["weight"]}
+        header = {
+            "kind": self.kind,
+            "parameters": encode(self.parameters, "parameters", arrays, dict[str, Any]),
+            "columns": encode(state.columns, "columns", arrays),
+            "classes": encode(statistics.classes, "classes", arrays, Any),
+            "priors": encode(state.priors, "priors", arrays, Any),
+            "blocks": _store_blocks(state.parts, statistics, "block ", arrays),
+            "more": encode(self.more, "more", arrays, dict[str, Any]),
+        }
+        return Contents(header, arrays)
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Given) -> "Saved":
+        """Return what a file holds, or raise if it does not agree with itself."""
+        stored: ModelHeader = decode(header, ModelHeader, "header", arrays)
+        classes, width = check_classes(stored.classes), stored.columns.width
+        parts = [check_part(each.family, each.columns, width) for each in stored.blocks]
+        check_parts(stored.kind, [part for part, each in zip(parts, stored.blocks, strict=True) if each.width is None])
+        weights = _read_weights("weight", classes, arrays)
+        own, members = [], []
+        for i, (part, each) in enumerate(zip(parts, stored.blocks, strict=True)):
+            statistics = _restore(part, each, classes, each.width or width, f"block {i}", arrays)
+            if each.width is None:
+                own.append((part, statistics))
+            else:
+                members.append((part.family, statistics, each.width))
+        joint = JointStatistics(weights, tuple(statistics for _, statistics in own))
+        reader = MatrixReader(stored.kind, stored.columns)
+        state = State(tuple(part for part, _ in own), joint, reader, stored.priors)
+        return cls(stored.kind, stored.parameters, state, stored.more, tuple(members))
+
+
+def _store_blocks(parts: Sequence[Part], statistics: JointStatistics, name: str, arrays: Arrays) -> list[Any]:
+    blocks = zip(parts, statistics.blocks, strict=True)
+    return [_store(part, block, f"{name}{i}", arrays) for i, (part, block) in enumerate(blocks)]
+
+
+def _store(part: Part, statistics: Any, name: str, arrays: Arrays) -> Any:
+    """Return what a file says of a block, whose sums are put among the arrays."""
+    family, names = part.family, None
+    components: Any = None
+    if family.name in _OF_TEXT:
+        from likely.text import packed_terms
+
+        offsets, characters = packed_terms(statistics.terms)
+        found = {"offsets": offsets, "bytes": characters, "starts": statistics.starts, "codes": statistics.codes}
+        arrays.update({f"{name}.{each}": array for each, array in found.items()})
+    elif isinstance(family, Mixed):
+        components = []
+        for m, each in enumerate(statistics.components):
+            arrays[f"{name}.{m}.weight"] = each.weights.sums["weight"]
+            components.append(_store_blocks(family.blocks, each, f"{name}.{m}.", arrays))
+    for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
+        arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
+    if statistics.origin is not None:
+        arrays[f"{name}.origin"] = statistics.origin
+    if "category" in statistics.labels:
+        labels = statistics.labels["category"]
+        arrays[f"{name}.category.column"] = labels["column"]
+        if isinstance(family, Named):
+            names = tuple(labels["value"].tolist())
+        else:
+            arrays[f"{name}.category.value"] = labels["value"]
+    columns = None if part.columns is None else tuple(part.columns)
+    width = None if part.encoding is None else part.encoding.width
+    lost = statistics.lost is not None
+    return encode(StoredBlock(family, columns, statistics.axes, lost, names, width, components), name, arrays)
+
+
+def _restore(part: Part, stored: StoredBlock, classes: Labels, width: int, name: str, arrays: Given) -> Statistics:
+    """Return the statistics of a block: the sums that its family collects, also from no rows at all."""
+    family = part.family
+    if family.name in _OF_TEXT:
+        return _restore_words(classes, name, arrays)
+    if isinstance(family, Mixed):
+        return _restore_components(family, stored, classes, width, name, arrays)
+    none = family.collect(Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32)))
+    if stored.sums != dict(none.axes):
+        raise ValueError(f"expected the sums {dict(none.axes)} of {family.name!r}, got {on_one_line(stored.sums)}")
+    labels = {"class": classes}
+    if "category" in none.labels:
+        kind = none.labels["category"].dtype
+        columns = read_array(f"{name}.category.column", arrays, kind["column"])
+        if isinstance(family, Named):
+            values = np.array(stored.names, dtype=object)
+        else:
+            values = read_array(f"{name}.category.value", arrays, kind["value"])
+        if columns.ndim != 1 or columns.shape != values.shape:
+            raise ValueError("expected the column and the value of every category, got other arrays")
+        labels["category"] = np.empty(len(columns), dtype=kind)
+        labels["category"]["column"], labels["category"]["value"] = columns, values
+    statistics = Statistics(
+        {n: read_array(f"{name}.sum.{n}", arrays, finite=False) for n in none.sums},
+        none.axes,
+        labels,
+        None if none.origin is None else read_array(f"{name}.origin", arrays, finite=False),
+        {n: read_array(f"{name}.lost.{n}", arrays, finite=False) for n in none.sums} if stored.lost else None,
+    )
+    check_block(statistics, family, width if part.columns is None else len(part.columns))
+    return statistics
+
+
+def _restore_words(classes: Labels, name: str, arrays: Given) -> Statistics:
+    from likely.text import WordStatistics, checked_terms
+    from likely.text.words import CLASSES, PAIRS
+
+    parts = {part: read_array(f"{name}.{part}", arrays, kind) for part, kind in _WORDS.items()}
+    sums = {n: read_array(f"{name}.sum.{n}", arrays) for n in (*PAIRS, *CLASSES)}
+    check_words(parts, sums, len(classes))
+    return WordStatistics.of(
+        checked_terms(parts["offsets"], parts["bytes"]), parts["starts"], parts["codes"], sums, classes
+    )
+
+
+def _restore_components(
+    family: Mixed, stored: StoredBlock, classes: Labels, width: int, name: str, arrays: Given
+) -> MixedStatistics:
+    """Return the statistics of every component of classes that are mixtures."""
+    components = stored.components or ()
+    if len(components) != family.components or {len(each) for each in components} != {len(family.parts)}:
+        raise ValueError(f"expected {family.components} components of {len(family.parts)} blocks, got others")
+    check_mixture(family, width)
+    return MixedStatistics.of(
+        tuple(
+            JointStatistics(
+                _read_weights(f"{name}.{m}.weight", classes, arrays),
+                tuple(
+                    _restore(part, each, classes, width, f"{name}.{m}.{i}", arrays)
+                    for i, (part, each) in enumerate(zip(family.blocks, blocks, strict=True))
+                ),
+            )
+            for m, blocks in enumerate(components)
+        )
+    )
+
+
+def _read_weights(name: str, classes: Labels, arrays: Given) -> Statistics:
+    weights = Statistics({"weight": read_array(name, arrays)}, {"weight": ("class",)}, {"class": classes})
+    check_weights(weights)
+    return weights
+
+
+@dataclass(frozen=True)
+class SavedCentres:
+    """A model that has centres, taken apart.
+
+    Parameters
+    ----------
+    kind, parameters, columns
+        of the estimator
+    statistics
+        the weight and the sum of each cluster's cells
+    centres, origin
+        the centres less an origin, and the origin
+    known
+        of each column whether it has a cell at all
+    more
+        what else is remembered, by name
+    """
+
+    kind: str
+    parameters: Mapping[str, Any]
+    columns: Columns
+    statistics: Statistics
+    centres: Array
+    origin: Array
+    known: NDArray[np.bool_]
+    more: Mapping[str, Any]
+
+    def contents(self) -> Contents:
+        """Return the header and arrays of a file; what does not fit in one raises ValueError."""
+        sums = self.statistics.restored()
+        assert sums.origin is not None
+        arrays: Arrays = {
+            "weight": sums.sums["weight"],
+            "sum": sums.sums["sum"],
+            "sum.origin": sums.origin,
+            "centres": self.centres,
+            "origin": self.origin,
+            "known": self.known,
+        }
+        header = {
+            "kind": self.kind,
+            "parameters": encode(self.parameters, "parameters", arrays, dict[str, Any]),
+            "columns": encode(self.columns, "columns", arrays),
+            "more": encode(self.more, "more", arrays, dict[str, Any]),
+        }
+        return Contents(header, arrays)
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Given) -> Self:
+        """Return what a file holds, or raise ValueError if it does not agree with itself."""
+        stored: Header = decode(header, Header, "header", arrays)
+        names = ("weight", "sum", "sum.origin", "centres", "origin")
+        found = {name: read_array(name, arrays, finite=False) for name in names}
+        known = read_array("known", arrays, np.bool_)
+        check_centres(found, known, stored.columns.width)
+        statistics = cluster_sums(found["weight"], found["sum"], found["sum.origin"])
+        centres, origin = found["centres"], found["origin"]
+        return cls(stored.kind, stored.parameters, stored.columns, statistics, centres, origin, known, stored.more)
+
+
+# The kind of a member in a file, its encoding, and the type of its columns in a file, by the name of its family.
+_MEMBERS: dict[str | None, tuple[str, type[Any], Any]] = {
+    "regularised": ("discriminant", Features, tuple[Feature, ...]),
+    "left-out categories": ("levels", Bins, tuple[ColumnBins, ...]),
+    "discounted words": ("words", TextColumn, tuple[TextColumn]),
+    "mixture": ("mixture", Plain, tuple[Plain]),
+}
+_SELECTION = "selection"
+
+
+def store_selection(selection: Selection) -> dict[str, Any]:
+    """Return what a file says of a selection; its statistics are in blocks of their own."""
+    arrays: Arrays = {}
+    described = {
+        "members": [_store_member(member, f"{_SELECTION}.{i}", arrays) for i, member in enumerate(selection.members)],
+        "calibration": encode(selection.calibration, f"{_SELECTION}.calibration", arrays),
+        "missing": encode(selection.missing, f"{_SELECTION}.missing", arrays),
+    }
+    return {"described": described, "arrays": arrays, "calibrated": selection.calibrated}
+
+
+def restore_selection(chosen: Any, saved: Saved) -> Selection:
+    """Return the selection that a file describes, or raise ValueError if it does not fit the rest."""
+    weights, columns = saved.state.statistics.weights, saved.state.columns
+    statistics = JointStatistics(weights, tuple(block for _, block, _ in saved.members))
+    try:
+        stored, arrays, calibrated = chosen["described"], chosen["arrays"], check_classes(chosen["calibrated"])
+        # The first files knew neither how missing cells count nor which were missing together.
+        arrays = {f"{_SELECTION}.calibration.hidden_weights": arrays.get(f"{_SELECTION}.calibration.weights"), **arrays}
+        missing = MissingPairs(np.arange(columns.width), np.broadcast_to(1.0, (columns.width, columns.width)), 1.0)
+        if stored.get("missing") is not None:
+            missing = decode(stored["missing"], MissingPairs, f"{_SELECTION}.missing", arrays)
+        if len(stored["members"]) != len(saved.members):
+            raise ValueError(f"expected {len(saved.members)} members, as there are statistics of, got others")
+        members = tuple(
+            _restore_member(each, family, columns.width, f"{_SELECTION}.{i}", arrays)
+            for i, (each, (family, *_)) in enumerate(zip(stored["members"], saved.members, strict=True))
+        )
+        calibration = decode(stored["calibration"], Calibration, f"{_SELECTION}.calibration", arrays)
+        selection = Selection(members, statistics, calibration, calibrated, missing)
+        selection.validate(columns.width, [width for *_, width in saved.members])
+        # An answer to one row of missing cells shows whether all sizes agree.
+        answer = selection.log_posterior(Table(np.full((1, columns.width), np.nan), columns.names))
+    except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"expected members that belong to the rest, got others ({on_one_line(str(error))})") from None
+    if not np.isfinite(answer).all():
+        raise ValueError("expected members that belong to the statistics, got others")
+    return selection
+
+
+def _store_member(member: Member, name: str, arrays: Arrays) -> dict[str, Any]:
+    encoding, family = member.encoding, member.family
+    inner = encoding.inner if isinstance(encoding, Grouped) else encoding
+    columns = inner.columns if isinstance(inner, Features | Bins) else (inner,)
+    kind, *_ = _MEMBERS[tag_of(type(family))]
+    found: dict[str, Any] = {"kind": kind, "columns": encode(columns, name, arrays)}
+    if isinstance(family, Regularised):
+        # JSON knows no infinity, which a strength may be.
+        strength = family.strength if math.isfinite(family.strength) else None
+        found |= {"diagonal": family.diagonal, "strength": strength}
+    if isinstance(encoding, Grouped):
+        found |= {"groups": encode(encoding.groups, name, arrays), "of": encoding.of}
+    return found
+
+
+def _restore_member(described: Any, family: Family, width: int, name: str, arrays: Given) -> Member:
+    kind, encodes, columns = _MEMBERS[tag_of(type(family))]
+    found = decode(described["columns"], columns, name, arrays)
+    encoding = encodes(found) if encodes in (Features, Bins) else found[0]
+    if "groups" in described:
+        encoding = Grouped(decode(described["groups"], Groups, "groups", arrays), width, encoding)
+        encoding.validate()
+    member = Member(encoding, family)
+    if _store_member(member, name, {}) != described:
+        raise ValueError(f"expected a member of the kind {kind!r}, as its statistics are, got {on_one_line(described)}")
+    return member
+
+
+def save(model: Any, path: str | os.PathLike[str], **instead: Any) -> None:
+    """Write a model to a file; ``instead``: parameters that the file is to hold in place of the model's own."""
+    contents = _contents(model, {**model.get_params(deep=False), **instead})
+    _restored(*contents)  # what could not be loaded is said now
+    file.write(path, *contents)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the model that ``save`` has written to a file: it answers, learns, merges and forgets as before.
+
+    A file is data. Nothing in it is run, so files of strangers may be loaded; one that is broken raises ValueError.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import likely
+    >>> model = likely.NaiveBayes().fit([[1.0], [1.5], [4.0], [4.5]], ["a", "a", "b", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/letters.likely")
+    ...     same = likely.load(f"{folder}/letters.likely")
+    >>> same.predict([[1.2]]).tolist()
+    ['a']
+    """
+    contents = file.read(path)
+    try:
+        with np.errstate(all="ignore"):
+            return _restored(*contents)
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+        what = " ".join(str(error).split())
+        if not isinstance(error, ValueError):
+            what = f"expected parameters that belong together, got others ({what})"
+        raise ValueError(f"{what}, in {os.fspath(path)!r}: save the model again, or update likely") from None
+
+
+def _contents(model: Any, parameters: Mapping[str, Any]) -> Contents:
+    state = model.fitted()
+    if isinstance(state, Centres):
+        names = model.saved_attributes
+        more = {name: getattr(model, name) for name in names if hasattr(model, name)}
+        if model.keeps_dtype:
+            more["single"] = state.dtype == np.float32
+        kind = kind_of(type(model))
+        arrays = state.statistics, state.centres, state.origin, state.known
+        return SavedCentres(kind, parameters, state.columns, *arrays, more).contents()
+    kept = {**state.reader.described(), **state.kept()}
+    if isinstance(state.reader, TableReader):
+        kept |= {"schema": encode(state.reader.schema, "schema", {}), "target": state.reader.target}
+    if state.selection is not None:
+        kept["selection"] = store_selection(state.selection)
+    return Saved(kind_of(type(model)), parameters, state, kept).contents()
+
+
+def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
+    """Return the model that a file holds, or raise if its parts do not belong together."""
+    known = ESTIMATORS.get(kind) if isinstance(kind := header.get("kind"), str) else None
+    if known is not None and known.centred:
+        return _restored_centres(SavedCentres.read(header, arrays))
+    saved = Saved.read(header, arrays)
+    model, more = estimator(saved.kind)(**saved.parameters), dict(saved.more)
+    plan, read = model.plan(), saved.state
+    chosen = more.pop("selection", None)
+    reader = _restored_reader(plan.first_reader(read.columns), read.statistics, more)
+    state: State = plan.state(read.parts, read.statistics, reader, read.priors).keeping(more)
+    state.given_weights  # noqa: B018
+    return model.hold(state if chosen is None else state.with_ensemble(restore_selection(chosen, saved)))
+
+
+def _restored_reader(reader: Reader, statistics: JointStatistics, more: dict[str, Any]) -> Reader:
+    """Return the reader that a file describes, and take what it says of it out of ``more``."""
+    columns = reader.columns
+    if isinstance(reader, TextReader):
+        column = more.pop("text_column", None)
+        if column is not None and not isinstance(column, str):
+            raise ValueError(f"expected the name of the column of texts, got {on_one_line(column)}")
+        return replace(reader, column_name=column)
+    assert isinstance(reader, MatrixReader)
+    if "schema" in more:
+        schema, target = decode(more.pop("schema"), Schema, "schema", {}), more.pop("target", None)
+        if len(schema.names) != columns.width or (schema.names if schema.named else None) != columns.names:
+            raise ValueError("expected a schema of the columns that were learned, got another")
+        if not isinstance(target, str):
+            raise ValueError(f"expected the name of the target, got {on_one_line(target)}")
+        return TableReader(reader.estimator, schema, target, reader.missing)
+    lowest = more.pop("lowest", None)
+    if lowest is not None:
+        fits = isinstance(lowest, list) and len(lowest) == columns.width
+        if not fits or not all(low is None or type(low) is float for low in lowest):
+            raise ValueError("expected the least number of every column that was learned, got others")
+        reader = replace(reader, lowest=np.array([np.inf if low is None else low for low in lowest]))
+    return reader.keeping(more, statistics)
+
+
+def _restored_centres(saved: SavedCentres) -> Any:
+    model = estimator(saved.kind)(**saved.parameters)
+    if model.n_clusters != len(saved.centres):
+        raise ValueError(f"expected {on_one_line(model.n_clusters)} clusters, got centres of {len(saved.centres)}")
+    columns: Columns = saved.columns
+    state = Centres(
+        model.plan().matrix(columns), saved.statistics, np.ascontiguousarray(saved.centres), saved.origin, saved.known
+    )
+    if model.keeps_dtype:
+        state = replace(state, dtype=np.dtype(np.float32 if saved.more.get("single") else np.float64))
+    for name, kind in model.saved_attributes.items():
+        if name in saved.more or name in model.needed_attributes:
+            value = saved.more.get(name)
+            if type(value) is not kind:
+                raise ValueError(f"expected a number as {name}, got {on_one_line(value)}")
+            setattr(model, name, value)
+    return model.hold(state)
