@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -87,6 +88,13 @@ class CentreFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """The centres, clusters × columns, of the type of the data if that is float32."""
         state = self.fitted()
         return state.cluster_centers.astype(state.dtype, copy=False)
+
+    @cluster_centers_.setter
+    def cluster_centers_(self, centres: Array) -> None:
+        state, given = self.fitted(), np.asarray(centres, dtype=np.float64)
+        known = np.asarray(~np.isnan(given).all(axis=0))
+        moved = np.ascontiguousarray(np.where(known, given - state.origin, 0.0))
+        self._state = replace(state, centres=moved, known=known)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

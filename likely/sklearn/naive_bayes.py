@@ -119,6 +119,21 @@ class NaiveBayesFace(ClassifierMixin, BaseEstimator, Questions):  # type: ignore
         """Write the model to a file, from which ``likely.load`` returns it."""
         save(self, path)
 
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns; scikit-learn's may be set by hand, too."""
+        if "n_features_in_" in vars(self) and not self.__sklearn_is_fitted__():
+            return int(vars(self)["n_features_in_"])
+        return self.fitted().columns.width
+
+    @n_features_in_.setter
+    def n_features_in_(self, number: int) -> None:
+        self.__dict__["n_features_in_"] = number
+
+    def _check_alpha(self) -> Any:
+        """Return the pseudo-counts. scikit-learn has this method under this name, and other code calls it."""
+        return _checked_alpha(self)
+
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y), rows × classes."""
         state = self.fitted()
@@ -222,11 +237,12 @@ def _discrete(model: Any, family: Callable[[Table], Family], state: Callable[...
     return Plan(name, lambda table, _: (Part(family(table), None),), priors=priors, state=state, signed=True)
 
 
-def _checked_alpha(model: Any, width: int) -> Any:
+def _checked_alpha(model: Any, width: int | None = None) -> Any:
     """Return the pseudo-counts: ``alpha``, unless it is too small and ``force_alpha`` is not set."""
     single = isinstance(model.alpha, Real)
     alpha: Any = model.alpha if single else np.asarray(model.alpha, dtype=np.float64)
     if not single:
+        width = model.n_features_in_ if width is None else width
         if alpha.shape != (width,):
             shape = f"{len(alpha)} elements" if alpha.ndim == 1 else f"the shape {alpha.shape}"
             raise ValueError(
