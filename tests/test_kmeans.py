@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_iris
@@ -103,6 +103,7 @@ def test_as_looking_everywhere(shape, dtype, order, weighted, holes, iterations)
         "step": np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
     }[order]
     labels, centres, course, _ = plain(X, start, weights, iterations)
+    assume(not 0 < min(course) < 1e-20)  # rounding alone would say which row is farthest from its centre
     model = quiet(KMeans(k, start=start, max_iterations=iterations), given_rows, sample_weight=weights)
     np.testing.assert_array_equal(model.labels_, labels)
     known = ~np.isnan(model.cluster_centers_)
