@@ -82,7 +82,7 @@ def said(error: Exception, phrased: Callable[[Setting], str]) -> str:
     return "".join(phrased(part) if isinstance(part, Setting) else part for part in message.parts)
 
 
-def tell(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn; the line shown is the first one up the stack that is outside of this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):

@@ -16,7 +16,7 @@ import pytest
 
 from likely import Classifier, NaiveBayes
 from likely.data.rows import open_rows
-from likely.engines import Engine, added, in_order
+from likely.engines import Engine, add_results, in_partition_order
 
 slow = pytest.mark.skipif("LIKELY_SLOW" not in os.environ, reason="takes a minute: set LIKELY_SLOW to run it")
 
@@ -72,9 +72,9 @@ class Frames(Engine):
             task, add = pickle.loads(sent)
             found.append(pickle.loads(pickle.dumps(task(number, self.frames[number]))))
         found += [found[i] for i in self.again]
-        return found if add is None else [added(part, add) for part in neighbours(in_order(found))]
+        return found if add is None else [add_results(part, add) for part in neighbours(in_partition_order(found))]
 
-    def fetched(self, number):
+    def fetch(self, number):
         return self.frames[number]
 
     def lazily(self, answer):

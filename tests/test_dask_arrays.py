@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
-from likely.engines import Spread, engine_of
+from likely.engines import PartitionedRows, engine_of
 from likely.estimators import fitting
 
 da = pytest.importorskip("dask.array")
@@ -169,7 +169,7 @@ def test_what_is_wrong_is_one_sentence():
     words[100, 1] = "far"
     with pytest.raises(ValueError, match=r"^partition 1: expected numbers, got 'far' in column 1"):
         NaiveBayes().fit(da.from_array(words, chunks=(85, 3)), y)
-    rows = Spread(engine_of(spread))
+    rows = PartitionedRows(engine_of(spread))
     assert rows.names is None
     assert [batch.num_rows for batch in rows.batches()] == [85] * 7 + [5]
     assert engine_of(spread[:, 0]) is None

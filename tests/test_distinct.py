@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from likely import Classifier
-from likely.data import distinct, sources
-from likely.data.column_values import text_keys
-from likely.data.distinct import DistinctRows, drawn_rows, in_parts, row_keys
+from likely.data import sources
+from likely.data.distinct import DistinctRows, sample_rows, split_heavy_rows
+from likely.data.hashing import _cell_keys, combined_keys, random_keys, row_keys, text_keys
 from likely.data.rows import Rows
 from likely.data.table import Table
 from likely.ensemble import selection as selecting
@@ -77,7 +77,7 @@ def test_weights_may_be_cut_among_equal_rows(case):
 def test_distinct_rows_are_the_rows(case):
     table, assignment, times, order = case
     found = DistinctRows.of(table.taken(order), assignment.taken(order))
-    drawn, _ = drawn_rows(table.taken(order), assignment.taken(order), 10**6)
+    drawn, _ = sample_rows(table.taken(order), assignment.taken(order), 10**6)
     frame = pd.DataFrame(table.cells).assign(label=assignment.codes, times=times)
     frame = frame[frame.times > 0].groupby([*range(table.columns.width), "label"], dropna=False)["times"].sum()
     assert found.table.rows == drawn.rows == len(frame)
@@ -109,7 +109,7 @@ def test_hashes_are_the_same_on_every_machine():
     cells = np.array([[1.5, 0.0], [NAN, 1.0], [-0.0, NAN], [1e300, 0.0], [-7.0, 1.0]])
     table = Table(cells, categories={1: np.array(["été", "x"])})
     assignment = Assignment(np.array(["no", "yes"]), np.array([0, 1, 1, 0, 0], dtype=np.int32))
-    drawn, found = drawn_rows(table, assignment, 5)[0], DistinctRows.of(table, assignment).table
+    drawn, found = sample_rows(table, assignment, 5)[0], DistinctRows.of(table, assignment).table
     np.testing.assert_array_equal(drawn.cells[:, 0], [1.5, 1e300, -7.0, 0.0, NAN])
     np.testing.assert_array_equal(found.cells[:, 0], [1e300, -7.0, 1.5, 0.0, NAN])
 
@@ -119,7 +119,7 @@ def test_hashes_are_spread_evenly():
     grid = np.array(np.meshgrid(*[np.arange(4.0)] * 6)).reshape(6, -1).T
     table = Table(grid, categories={5: np.array(["a", "b", "c", "d"])})
     assignment = Assignment(np.array(["a"]), np.zeros(len(grid), dtype=np.int32))
-    for rows in (DistinctRows.of(table, assignment).table, drawn_rows(table, assignment, len(grid))[0]):
+    for rows in (DistinctRows.of(table, assignment).table, sample_rows(table, assignment, len(grid))[0]):
         assert rows.rows == len(grid)
         for j in range(6):
             counts = np.bincount(rows.cells[: len(grid) // 4, j].astype(int), minlength=4)
@@ -129,7 +129,7 @@ def test_hashes_are_spread_evenly():
 def test_heavy_rows_are_dealt_in_parts_unless_all_of_their_class_are():
     weights, codes = np.array([6.0, 1, 1, 1, 1, 8, 8, 8]), np.repeat([0, 1], [5, 3]).astype(np.int32)
     table = Table(np.arange(8.0)[:, None])
-    cut, assignment = in_parts(table, Assignment(np.array(["a", "b"]), codes, weights), 5)
+    cut, assignment = split_heavy_rows(table, Assignment(np.array(["a", "b"]), codes, weights), 5)
     assert cut.cells[:, 0].tolist() == [0, 0, 0, *range(1, 8)]
     assert assignment.weights.tolist() == [2, 2, 2, 1, 1, 1, 1, 8, 8, 8]
 
@@ -192,7 +192,7 @@ def test_keys_of_the_core_are_those_of_numpy(dtype, order):
         cells[rng.random(cells.shape) < 0.1] = NAN
         cells[:2, 0] = 0.0, -0.0
     codes = np.arange(len(cells), dtype=np.int32) % 2
-    columns = [*(distinct._cell_keys(column.astype(np.float64), None) for column in cells.T), text_keys("ab")[codes]]
-    expected = distinct._keys(columns, distinct._seeds(3, 5))
+    columns = [*(_cell_keys(column.astype(np.float64), None) for column in cells.T), text_keys("ab")[codes]]
+    expected = combined_keys(columns, random_keys(3, 5))
     found = row_keys(Table(np.array(cells, order=order)), Assignment(np.array(["a", "b"]), codes), 3)
     np.testing.assert_array_equal(found, expected)

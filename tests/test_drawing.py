@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from engines import Frames
 
-from likely.data import sources
-from likely.data.distinct import drawn_rows
+from likely.data import labelled, sources
+from likely.data.distinct import sample_rows
+from likely.data.labelled import LabelledRows, Labelling
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
-from likely.engines import labelled, rows_of
-from likely.engines.labelled import LabelledRows, Labelling
+from likely.engines import rows_of
 
 CUTS = {
     "one": [1000],
@@ -50,7 +50,7 @@ def test_the_same_rows_are_drawn_from_any_partitions(cuts, frame):
     schema = Schema.infer(open_rows(frame)).without("label")
     rows = rows_of(Frames(cut(frame, cuts)))
     found = LabelledRows(rows, Labelling(schema, "label")).sample(120, 0)
-    expected = drawn_rows(*LabelledRows(open_rows(frame), Labelling(schema, "label")).all(), 120, 0)
+    expected = sample_rows(*LabelledRows(open_rows(frame), Labelling(schema, "label")).all(), 120, 0)
     pd.testing.assert_frame_equal(content(found.rows), content(expected))
     assert (found.whole, found.labelled, found.unlabelled) == (False, 1000, 0)
     assert found.rows.table.rows == 120

@@ -11,8 +11,8 @@ from engines import MODELS, Frames, groups, people, split
 
 from likely import Classifier, GaussianDiscriminant, KMeans, Mixture, NaiveBayes
 from likely.data.rows import Rows
-from likely.data.sources import Passing
-from likely.engines import Made, Spread, Task, in_order
+from likely.data.sources import SinglePassSource
+from likely.engines import PartialResult, PartitionedRows, Task, in_partition_order
 from likely.estimators import fitting
 
 
@@ -132,21 +132,21 @@ def test_a_class_of_which_no_row_is_drawn_is_learned_where_cells_are_missing(mon
 
 
 def test_a_partition_that_comes_twice_or_not_at_all_is_told_of():
-    parts = [Made({0: 3}, 1), Made({1: 4}, 2)]
-    assert in_order(parts[::-1]) == parts
+    parts = [PartialResult({0: 3}, 1), PartialResult({1: 4}, 2)]
+    assert in_partition_order(parts[::-1]) == parts
     with pytest.raises(RuntimeError, match="got partition 1 twice"):
-        in_order([*parts, parts[1]])
-    rows = Spread(Frames(split(people(20), 2), order=[1]))
+        in_partition_order([*parts, parts[1]])
+    rows = PartitionedRows(Frames(split(people(20), 2), order=[1]))
     with pytest.raises(RuntimeError, match="expected a result of each of 2 partitions, got none of 0"):
         rows.map(partial(Rows.sample, rows=1))
-    rows = Spread(Frames(split(people(20), 2), again=[0]))
+    rows = PartitionedRows(Frames(split(people(20), 2), again=[0]))
     with pytest.raises(RuntimeError, match="got partition 0 twice"):
         rows.map(partial(Rows.sample, rows=1))
 
 
 def test_rows_that_change_between_passes_are_told_of():
     engine = Frames(split(people(20), 2))
-    rows = Spread(engine)
+    rows = PartitionedRows(engine)
     assert rows.reduce(_count, operator.add) == 20
     engine.frames[1] = engine.frames[1].iloc[:-1]
     with pytest.raises(RuntimeError, match="expected the 10 rows of partition 1 again, got 9: the data change"):
@@ -166,7 +166,7 @@ def test_what_is_wrong_names_the_partition():
     frames[2] = frames[2].assign(age="old")
     with pytest.raises(ValueError, match="partition 2: expected a number in column 'age', got 'old' in row 1"):
         NaiveBayes({"age": "number"}).fit(Frames(frames), "income")
-    with pytest.raises(RuntimeError, match=r"expected likely 0\.0\.1 where partition 4 lies, as here, got"):
+    with pytest.raises(RuntimeError, match=r"expected likely 0\.0\.1 on the worker of partition 4, as here, got"):
         Task(_count, (), (), "0.0.1")(4, people(5))
     with pytest.raises(ValueError, match="got 'incom': did you mean 'income'"):
         NaiveBayes().fit(Frames(frames), "incom")
@@ -174,7 +174,7 @@ def test_what_is_wrong_names_the_partition():
 
 def test_rows_that_pass_by_are_counted_to_their_end_and_read_once():
     table = pa.table({"age": range(50)})
-    passing = Rows(Passing(table.schema, table.to_batches(max_chunksize=10)))
+    passing = Rows(SinglePassSource(table.schema, table.to_batches(max_chunksize=10)))
     assert passing.sample(15).num_rows == 15
     assert passing.count() == 50
     with pytest.raises(RuntimeError, match="read once, got a second reading"):
@@ -183,7 +183,7 @@ def test_rows_that_pass_by_are_counted_to_their_end_and_read_once():
 
 def test_partitions_cut_anew_have_as_many_rows_together():
     engine = Frames(split(people(20), 2))
-    rows = Spread(engine)
+    rows = PartitionedRows(engine)
     assert rows.reduce(_count, operator.add) == 20
     engine.frames, engine.order, engine.partitions = split(people(20), 3), range(3), 3
     assert rows.reduce(_count, operator.add) == 20
@@ -214,7 +214,7 @@ def test_no_more_than_the_sample_travels():
             return found
 
     table = pa.table({"a": np.arange(100_000.0)})
-    rows = Spread(Weighed([Rows(Passing(table.schema, table.to_batches()))]))
+    rows = PartitionedRows(Weighed([Rows(SinglePassSource(table.schema, table.to_batches()))]))
     assert rows.sample(50).num_rows == 50
     assert sizes[0] < 5000
 

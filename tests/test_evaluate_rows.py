@@ -13,10 +13,10 @@ from engines import Frames, people, spark_frame, spark_session, split
 from likely import Classifier, GaussianDiscriminant, NaiveBayes
 from likely.cli import run
 from likely.data import folds
-from likely.data.distinct import row_keys
-from likely.data.folds import Folds, Frequent, seed_of
+from likely.data.folds import Frequent, HashedFolds, fold_seed
+from likely.data.hashing import row_keys
+from likely.data.labelled import LabelledRows, Labelling
 from likely.data.rows import open_rows
-from likely.engines.labelled import LabelledRows, Labelling
 from likely.estimators import cross_validation, fitting
 from likely.estimators.fitting import infer_schema
 from likely.model.evaluation import Evaluation, SummedEvaluation
@@ -89,7 +89,7 @@ def dealt(model, frame, count, seed):
     found = (keys % np.uint64(count)).astype(int)
     distinct, counts = np.unique(keys, return_counts=True)
     often = counts > max(1, len(keys) // folds.MOST)
-    copies = Folds.dealt(count, seed, distinct[often], counts[often]).copies
+    copies = HashedFolds.assigned(count, seed, distinct[often], counts[often]).copies
     for key, each in zip(distinct[often], copies, strict=True):
         found[keys == key] = np.repeat(np.arange(count), each)
     return found
@@ -97,7 +97,7 @@ def dealt(model, frame, count, seed):
 
 def plainly(model, frame, count=4, random_state=0):
     """Evaluate by a loop over folds, in which a new model is fitted."""
-    places = dealt(model, frame, count, seed_of(random_state))
+    places = dealt(model, frame, count, fold_seed(random_state))
     classes = np.unique(frame.income)
     probabilities = np.zeros((len(frame), len(classes)))
     for fold in range(count):
@@ -265,13 +265,13 @@ def test_what_cannot_be_is_said_in_one_sentence():
 
 def test_folds_are_even_and_equal_rows_are_spread_over_all():
     frame = people(20_000).assign(age=np.random.default_rng(0).normal(size=20_000))
-    places = dealt(NaiveBayes(), frame, 10, seed_of(0))
-    others = dealt(NaiveBayes(), frame, 10, seed_of(1))
+    places = dealt(NaiveBayes(), frame, 10, fold_seed(0))
+    others = dealt(NaiveBayes(), frame, 10, fold_seed(1))
     # Of 2,000 rows that are dealt at random, five standard deviations are some 210.
     assert np.abs(np.bincount(places, minlength=10) - 2000).max() < 210
     assert np.abs(np.bincount(places * 10 + others, minlength=100) - 200).max() < 5 * 200**0.5
     same = pd.concat([frame.iloc[:1]] * 20_000, ignore_index=True)
-    assert np.abs(np.bincount(dealt(NaiveBayes(), same, 10, seed_of(0)), minlength=10) - 2000).max() < 210
+    assert np.abs(np.bincount(dealt(NaiveBayes(), same, 10, fold_seed(0)), minlength=10) - 2000).max() < 210
 
 
 def test_few_distinct_rows_are_evaluated_as_honestly_as_in_memory():

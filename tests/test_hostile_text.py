@@ -17,7 +17,7 @@ from likely.cli.commands import application
 from likely.cli.render import confusion_table
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
-from likely.messages import printable, tell
+from likely.messages import printable, warn
 
 # Colours, a title of the window, commands of C1, text from right to left, an end of a line; and markup of rich.
 MARKUP = ["[red]x[/red]", "[/nothing]", "[link=x]y"]
@@ -185,7 +185,7 @@ def test_what_is_printed_in_python():
 
 def test_warnings_and_errors():
     with pytest.warns(UserWarning, match=r"^a\\x1b\[31m b$"):
-        tell("a\x1b[31m b")
+        warn("a\x1b[31m b")
     model = likely.NaiveBayes().fit(TABLE, TARGET)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 import likely
 from likely import Classifier, Mixture
+from likely.data import progress as progress_line
 from likely.estimators import checkpoint as watching
 
 
@@ -194,8 +195,8 @@ WHERE = [(True, Terminal, True), (False, Terminal, False), (True, io.StringIO, F
 
 @pytest.mark.parametrize(("progress", "where", "shown"), WHERE)
 def test_a_line_shows_how_far_a_long_fit_is(progress, where, shown, monkeypatch):
-    monkeypatch.setattr(watching, "_PATIENCE", -1)
-    monkeypatch.setattr(watching, "_AGAIN", -1)
+    monkeypatch.setattr(progress_line, "PATIENCE", -1)
+    monkeypatch.setattr(progress_line, "AGAIN", -1)
     screen = where()
     monkeypatch.setattr(sys, "stderr", screen)
     model = Mixture(3, n_starts=2, progress=progress).fit(rows())
@@ -212,8 +213,8 @@ def test_a_line_shows_how_far_a_long_fit_is(progress, where, shown, monkeypatch)
 @pytest.mark.parametrize("calibrate", [False, True])
 @pytest.mark.parametrize("where", [Terminal, io.StringIO])
 def test_a_line_shows_which_components_of_a_class_are_tried(calibrate, where, monkeypatch):
-    monkeypatch.setattr(watching, "_PATIENCE", -1)
-    monkeypatch.setattr(watching, "_AGAIN", -1)
+    monkeypatch.setattr(progress_line, "PATIENCE", -1)
+    monkeypatch.setattr(progress_line, "AGAIN", -1)
     screen = where()
     monkeypatch.setattr(sys, "stderr", screen)
     X = rows()

@@ -12,7 +12,7 @@ import pytest
 from engines import MODELS, arrow_parts, people, slow, split
 
 from likely import NaiveBayes
-from likely.engines import Spread, Task, engine_of
+from likely.engines import PartitionedRows, Task, engine_of
 from likely.estimators import fitting
 
 
@@ -52,12 +52,12 @@ def test_ray_blocks_keep_their_numbers_whichever_is_made_first(kept, ray_data, m
     monkeypatch.setattr("likely.engines.ray.KEPT", kept)
     parts = [pa.table({"number": [i] * (i + 1)}) for i in range(5)]
     spread = ray_data.from_arrow(parts).map_batches(_first_comes_last, batch_size=None, batch_format="pyarrow")
-    rows = Spread(engine_of(spread))
+    rows = PartitionedRows(engine_of(spread))
     assert rows.schema == parts[0].schema
     assert bool(rows.engine._first_run[1]) == bool(kept)
     assert rows.map(operator.methodcaller("count")) == [1, 2, 3, 4, 5]
     assert rows.reduce(operator.methodcaller("count"), operator.add) == 15
-    assert [rows.engine.fetched(i).num_rows for i in (2, 3, 1, 4, 0)] == [3, 4, 2, 5, 1]
+    assert [rows.engine.fetch(i).num_rows for i in (2, 3, 1, 4, 0)] == [3, 4, 2, 5, 1]
     assert not spread.context.execution_options.preserve_order
 
 

@@ -27,7 +27,7 @@ from refusal import assert_refused
 
 from likely import NaiveBayes
 from likely.data import sources as reading_sources
-from likely.data.csv import Delimited
+from likely.data.csv import CsvFile
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
 from likely.persistence.codec import decode, encode
@@ -268,7 +268,7 @@ def test_integers_beyond_doubles_are_exact_in_csv(tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_the_last_block_of_csv_decides_as_much_as_the_first(tmp_path, monkeypatch, kept, ending):
     monkeypatch.setattr("likely.data.csv.BLOCK", 4096)
-    monkeypatch.setattr("likely.data.column_types.KEPT", kept)
+    monkeypatch.setattr("likely.data.sources.KEPT", kept)
     lines = [f"{i},{i},,{i},2024-01-01" for i in range(5000)]
     content = "\n".join(["a,b,c,d,e", *lines, "abc,1.5,7,8,never"]).encode() + b"\n"
     content = gzip.compress(content) if ending == "csv.gz" else content
@@ -637,7 +637,7 @@ def test_nothing_is_read_after_an_error(monkeypatch):
 
 def test_nothing_is_read_when_nobody_wants_more():
     stream = Slowly()
-    batches = Delimited(lambda: stream, "the stream", None, (), again=False).batches()
+    batches = CsvFile(lambda: stream, "the stream", None, (), again=False).batches()
     next(batches)
     batches.close()
     asked = stream.reads

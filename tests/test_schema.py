@@ -14,8 +14,8 @@ from refusal import assert_refused
 
 from likely.data import sources
 from likely.data.rows import open_rows
-from likely.data.schema import FAMILIES, KINDS, Column, Schema, coded_target, read_target
-from likely.data.table import Room
+from likely.data.schema import FAMILIES, KINDS, Column, Schema, encoded_target, read_target
+from likely.data.table import CellBuffer
 from likely.persistence.codec import decode, encode
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "sleeps"]
@@ -323,7 +323,7 @@ def test_labels_of_a_dictionary_are_those_of_its_cells():
     listed = pa.array(["b", "a", "never", None, "a"])
     column = pa.DictionaryArray.from_arrays(pa.array([4, 1, None, 3, 0, 1], pa.int8()), listed)
     for cells in (column, column.slice(1), column.slice(0, 2), column.slice(2, 1)):
-        labels, places = coded_target(pa.table({"y": cells}), "y")
+        labels, places = encoded_target(pa.table({"y": cells}), "y")
         assert labels[places].tolist() == cells.to_pylist()
         assert len(labels) == len(set(cells.to_pylist()))
 
@@ -335,7 +335,7 @@ def test_tables_may_be_read_into_the_same_place(monkeypatch):
     schema = Schema.infer(rows)
     own = list(schema.tables(rows))
     count = 0
-    for table, passing in zip(own, schema.tables(rows, Room()), strict=True):
+    for table, passing in zip(own, schema.tables(rows, CellBuffer()), strict=True):
         np.testing.assert_array_equal(passing.cells, table.cells)
         assert passing.cells.flags.f_contiguous
         count += 1

@@ -14,16 +14,16 @@ import pytest
 from engines import MODELS, check_unchanged, people, slow, spark_frame, spark_session, split
 
 from likely import Classifier, NaiveBayes
-from likely.data import parquet as stretches
+from likely.data import parquet
 from likely.data.rows import Rows
-from likely.engines import Spread, engine_of
+from likely.engines import PartitionedRows, engine_of
 from likely.engines.spark import parquet_files
 from likely.estimators import fitting
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_spark_frame_gives_the_model_of_all_rows(spark, monkeypatch):
-    monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
+    monkeypatch.setattr("likely.engines.spark.FAN_IN", 2)
     monkeypatch.setattr("likely.engines.spark.MANY", 2)
     monkeypatch.setattr(fitting, "SAMPLE", 100)
     model, frame = Classifier(), people()
@@ -52,7 +52,7 @@ def test_rows_of_spark_come_in_their_types_and_from_empty_partitions_too(spark):
         "select cast(id / 4 as decimal(9, 2)) amount, date_add(date'2024-02-29', cast(id as int)) day, id whole, "
         "timestamp'2024-02-29 12:00:00Z' at, concat('t', id % 2) town, id % 3 = 0 member from range(0, 40, 1, 4)"
     ).where("whole < 11")
-    rows = Spread(engine_of(spread))
+    rows = PartitionedRows(engine_of(spread))
     types = ["double", "date32[day]", "int64", "timestamp[us, tz=UTC]", "string", "bool"]
     assert [str(kind) for kind in rows.schema.types] == types
     assert rows.map(operator.methodcaller("count")) == [10, 1, 0, 0]
@@ -60,8 +60,8 @@ def test_rows_of_spark_come_in_their_types_and_from_empty_partitions_too(spark):
     table = pa.Table.from_batches(rows.batches())
     assert table.schema.types == rows.schema.types
     assert table["whole"].to_pylist() == list(range(11))
-    assert rows.engine.fetched(1)["whole"].to_pylist() == [10]
-    assert rows.engine.fetched(3).num_rows == 0
+    assert rows.engine.fetch(1)["whole"].to_pylist() == [10]
+    assert rows.engine.fetch(3).num_rows == 0
     filled = NaiveBayes().fit(spread, "town").impute(spread.replace(2, None, ["whole"]))
     assert dict(filled.dtypes)["whole"] == "double"
     assert filled.where("whole is null or at <> timestamp'2024-02-29 12:00:00Z'").count() == 0
@@ -69,13 +69,13 @@ def test_rows_of_spark_come_in_their_types_and_from_empty_partitions_too(spark):
     told = NaiveBayes({"at": "ignore"}).fit(zoned, "town").predict(zoned)
     assert dict(told.dtypes)["at"] == "timestamp_ntz"
     assert told.select(told["at"].cast("string")).distinct().collect() == [("2024-02-29 12:00:00",)]
-    empty = Spread(engine_of(spark.createDataFrame([], "age double, town string")))
+    empty = PartitionedRows(engine_of(spark.createDataFrame([], "age double, town string")))
     assert sum(empty.map(operator.methodcaller("count"))) == 0
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_wrong_in_spark_is_one_sentence(spark, monkeypatch):
-    monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
+    monkeypatch.setattr("likely.engines.spark.FAN_IN", 2)
     monkeypatch.setattr("likely.engines.spark.MANY", 2)
     frame = people(60).assign(age=["41"] * 59 + ["old"])
     with pytest.raises(ValueError, match=r"^partition 2: expected a number in column 'age', got 'old'.*"):
@@ -84,7 +84,7 @@ def test_what_is_wrong_in_spark_is_one_sentence(spark, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore")
 def test_executors_read_files_by_themselves(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(stretches, "LENGTH", 3000)
+    monkeypatch.setattr(parquet, "CHUNK_BYTES", 3000)
     frame = people()
     path = str(tmp_path)
     for number, part in enumerate(split(frame, 4)):
@@ -115,12 +115,14 @@ def test_executors_read_files_by_themselves(spark, tmp_path, monkeypatch):
     for few, rows in ((True, plain), (False, others)):
         for one in rows:
             assert bool(parquet_files(one)) == (few and classic), one
-            assert sum(Spread(engine_of(one)).map(Rows.count)) == one.count()
+            assert sum(PartitionedRows(engine_of(one)).map(Rows.count)) == one.count()
     both = tmp_path / "both"
     for number, name in enumerate(["age", "Age"]):
         (both / str(number)).mkdir(parents=True)
         frame[["age"]].rename(columns={"age": name}).to_parquet(both / str(number) / "part.parquet")
-    ages = Spread(engine_of(spark.read.parquet(f"{both}/0", f"{both}/1").select("age")))  # Spark takes both for one
+    ages = PartitionedRows(
+        engine_of(spark.read.parquet(f"{both}/0", f"{both}/1").select("age"))
+    )  # Spark takes both for one
     assert sum(batch["age"].null_count for batch in ages.batches()) == 2 * frame.age.isna().sum()
     read.cache()
     assert not parquet_files(read)

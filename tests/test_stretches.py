@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from likely import KMeans, NaiveBayes
-from likely.data import parquet as stretches
-from likely.data.parquet import stretches as cut
+from likely.data import parquet
+from likely.data.parquet import parquet_chunks as cut
 from likely.data.rows import Rows
-from likely.engines import Spread, engine_of
+from likely.engines import PartitionedRows, engine_of
 
 
 def numbers(n=1000, seed=0):
@@ -36,7 +36,7 @@ def in_one_order(frame):
 
 @pytest.mark.parametrize("length", [100, 700, 3000, 1 << 30])
 def test_every_row_is_in_one_stretch(length, folder, monkeypatch):
-    monkeypatch.setattr(stretches, "LENGTH", length)
+    monkeypatch.setattr(parquet, "CHUNK_BYTES", length)
     parts = [Rows(part) for part in cut(map(str, folder.glob("*")), ["c", "label", "a", "b"])]
     assert len(parts) == 4 if length == 1 << 30 else len(parts) > 4
     tables = [pa.Table.from_batches(part.batches(), part.schema) for part in parts]
@@ -78,14 +78,14 @@ def test_a_file_that_vanishes_or_breaks_is_named(folder):
 def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
     dask = pytest.importorskip("dask")
     read_parquet = pytest.importorskip("dask.dataframe").read_parquet
-    monkeypatch.setattr(stretches, "LENGTH", 2000)
+    monkeypatch.setattr(parquet, "CHUNK_BYTES", 2000)
     path = str(folder)
     (folder / "0.parquet.bak").write_bytes((folder / "0.parquet").read_bytes())  # which Dask does not read
     (folder / "README.txt").write_text("no table")
     plain = read_parquet(path)
     for frame in (plain, plain[["c", "a", "label"]], plain.drop(columns="b"), read_parquet(f"{path}/*.parquet")):
         assert engine_of(frame).partitions > 4, frame
-        assert sum(Spread(engine_of(frame)).map(Rows.count)) == 1000
+        assert sum(PartitionedRows(engine_of(frame)).map(Rows.count)) == 1000
     others = [
         plain[plain.a > 0],
         plain.assign(a=1.0),
@@ -99,7 +99,7 @@ def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
         engine = engine_of(frame)
         assert engine.partitions == frame.npartitions
         assert not any(isinstance(part, Rows) for part in engine.parts)
-        assert sum(Spread(engine).map(Rows.count)) == len(frame)
+        assert sum(PartitionedRows(engine).map(Rows.count)) == len(frame)
     with dask.config.set(scheduler="threads"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         here, there = (NaiveBayes().fit(data, "label") for data in (numbers(), plain))
@@ -117,7 +117,7 @@ def test_text_that_a_file_keeps_as_places_is_not_written_out(tmp_path):
         path = tmp_path / f"{name}.parquet"
         frame.to_parquet(path, index=False, row_group_size=300, use_dictionary=coded)
         (part,) = cut([str(path)], names)
-        found = list(part.coded_batches())
+        found = list(part.dictionary_batches())
         assert {pa.types.is_dictionary(batch.schema.field("label").type) for batch in found} == {coded}
         assert {batch.schema.field("note").type for batch in found} == {part.schema.field("note").type}
         written = [row for batch in found for row in batch.to_pylist()]
@@ -145,5 +145,7 @@ def test_labels_of_files_that_differ_are_of_one_type(tmp_path):
     frame[:200].assign(label=pd.Categorical(labels[:200])).to_parquet(tmp_path / "0.parquet", index=False)
     frame[200:].assign(label=list(map(str, labels[200:]))).to_parquet(tmp_path / "1.parquet", index=False)
     parts = cut(map(str, tmp_path.glob("*")), frame.columns)
-    found = [label for part in parts for batch in part.coded_batches() for label in batch.column("label").to_pylist()]
+    found = [
+        label for part in parts for batch in part.dictionary_batches() for label in batch.column("label").to_pylist()
+    ]
     assert found == list(map(str, labels))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import likely
-from likely import Classifier, Mixture, NaiveBayes
+from likely import Classifier, GaussianDiscriminant, Mixture, NaiveBayes
 from likely.cli import run
 from likely.data.rows import open_rows
 
@@ -138,7 +138,7 @@ def test_save_and_load(case, tmp_path_factory):
 
 def varied(dates):
     """Say whether something of the dates differs that a model learns."""
-    return any(getattr(dates.dt, part).nunique() > 1 for part in ("year", "month", "weekday", "hour"))
+    return any(getattr(dates.dt, part).nunique() > 1 for part in ("year", "month", "day_of_week", "hour"))
 
 
 @SLOW
@@ -366,3 +366,14 @@ def test_cells_of_a_csv_file_are_filled_as_the_others_are_written(tmp_path):
     assert run(["impute", f"{tmp_path}/m", f"{tmp_path}/rows.csv", "-o", f"{tmp_path}/whole.csv"]) == 0
     lines = (tmp_path / "whole.csv").read_text().splitlines()[1:]
     assert {line.partition(",")[0] for line in lines} == {"True", "False"}
+
+
+def test_a_discriminant_of_a_table_learns_and_forgets_by_the_name_of_the_labels():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"]).assign(kind=["x", "y", "z"] * 30)
+    first, more = frame[:60], frame[60:]
+    whole = GaussianDiscriminant().fit(frame, "kind")
+    model = GaussianDiscriminant().fit(first, "kind").partial_fit(more, "kind")
+    np.testing.assert_allclose(model.predict_proba(frame), whole.predict_proba(frame), rtol=1e-9)
+    back = GaussianDiscriminant().fit(first, "kind").predict_proba(frame)
+    np.testing.assert_allclose(model.forget(more, "kind").predict_proba(frame), back, rtol=1e-9)

@@ -258,7 +258,7 @@ def test_vocabularies_are_sorted_as_python_sorts(texts):
     ("call", "error", "message"),
     [
         (lambda: Analyzer().counts("one text"), TypeError, "expected several texts, got a single one, 'one text'"),
-        (lambda: Analyzer().counts(["a", 3]), TypeError, "expected texts, got 3 at place 1"),
+        (lambda: Analyzer().counts(["a", 3]), TypeError, "expected texts, got 3 at index 1"),
         (lambda: Analyzer().counts(pa.array([1.5])), TypeError, "expected texts, got values of type double"),
         (lambda: Analyzer("letters"), ValueError, "expected unit to be one of 'words', .* got 'letters'"),
         (lambda: Analyzer(ngrams=(2, 1)), ValueError, r"expected ngrams from 1 or more .* got \(2, 1\)"),

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
-from likely.data.distinct import drawn_texts
+from likely.data.distinct import sample_texts
 from likely.families.bag import Bag
 from likely.families.pseudo_counts import strength
 from likely.statistics import Assignment
@@ -132,7 +132,9 @@ def test_many_classes_and_rare_ones():
     model = TextClassifier().fit(texts, np.arange(1400) % 700)
     assert model.score(texts, np.arange(1400) % 700) > 0.9
     codes = np.repeat(np.arange(101), [30_000, *[25] * 100]).astype(np.int32)
-    numbers, _ = drawn_texts(pa.array([f"text {i}" for i in range(len(codes))]), Assignment(np.arange(101), codes), 500)
+    numbers, _ = sample_texts(
+        pa.array([f"text {i}" for i in range(len(codes))]), Assignment(np.arange(101), codes), 500
+    )
     assert len(np.unique(codes[numbers])) == 101
     assert len(numbers) < 700
 
@@ -140,7 +142,7 @@ def test_many_classes_and_rare_ones():
 @pytest.mark.parametrize("model", [textbook(), TextClassifier(), TextClassifier(ngrams=1, min_df=1)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_streams_are_lists(model, weighted, tmp_path, monkeypatch):
-    from likely.text import streams
+    from likely.text import documents as streams
 
     texts, y = made(300, seed=2)
     texts[7:9] = [texts[3]] * 2
@@ -158,7 +160,7 @@ def test_streams_are_lists(model, weighted, tmp_path, monkeypatch):
 
 
 def test_streams_draw_as_much_as_lists(monkeypatch):
-    from likely.text import streams
+    from likely.text import documents as streams
 
     texts, y = made(900, seed=5)
     monkeypatch.setattr("likely.ensemble.discounting.ENOUGH", 200)
@@ -171,7 +173,7 @@ def test_streams_draw_as_much_as_lists(monkeypatch):
 
 
 def test_streams_with_weights(monkeypatch):
-    from likely.text import streams
+    from likely.text import documents as streams
 
     texts, y = made(90, seed=3)
     monkeypatch.setattr(streams, "_MOST", 30)
@@ -184,7 +186,7 @@ def test_streams_with_weights(monkeypatch):
 
 
 def test_texts_that_are_not_utf8_are_named():
-    with pytest.raises(UnicodeDecodeError, match="in the text at place 1: decode the texts"):
+    with pytest.raises(UnicodeDecodeError, match="in the text at index 1: decode the texts"):
         TextClassifier().fit(["fine", b"caf\xe9"], [0, 1])
 
 
@@ -233,7 +235,7 @@ def test_labels_and_files_from_iterators(model, tmp_path):
     for X in (files, iter(files), pd.Series(files), np.array(files, dtype=object), tuple(files)):
         np.testing.assert_allclose(again.predict_proba(X), again.predict_proba(texts[:5]), rtol=1e-9)
     files[3].write_bytes(b"caf\xe9")
-    with pytest.raises(ValueError, match=r"expected a text in UTF-8, got '.*3.txt' with byte 0xe9 at place 3: read"):
+    with pytest.raises(ValueError, match=r"expected a text in UTF-8, got '.*3.txt' with byte 0xe9 at index 3: read"):
         again.predict(files)
 
 

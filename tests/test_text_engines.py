@@ -13,7 +13,7 @@ from test_text_classifier import made
 
 import likely
 from likely import TextClassifier
-from likely.text import streams
+from likely.text import documents as streams
 
 MODELS = {
     "discounted": TextClassifier(),
@@ -279,7 +279,7 @@ def test_a_ray_dataset_gives_the_model_of_all_texts(ray_data):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_spark_frame_gives_the_model_of_all_texts(spark, monkeypatch):
-    monkeypatch.setattr("likely.engines.spark.TOGETHER", 2)
+    monkeypatch.setattr("likely.engines.spark.FAN_IN", 2)
     monkeypatch.setattr("likely.engines.spark.MANY", 2)
     frame = reviews()
     spread, whole = spark_frame(spark, frame, 3), TextClassifier().fit(frame, "mood")

@@ -306,9 +306,9 @@ def test_tokens_may_be_anything_but_empty():
 @pytest.mark.parametrize(
     ("tokenizer", "message"),
     [
-        (str.upper, "expected the tokenizer to return a list of words, got 'A B' of the text at place 0"),
+        (str.upper, "expected the tokenizer to return a list of words, got 'A B' of the text at index 0"),
         (len, "expected the tokenizer to return a list of words, got 3"),
-        (lambda text: [*text.split(), 7], "expected words from the tokenizer, got 7 in the text at place 0"),
+        (lambda text: [*text.split(), 7], "expected words from the tokenizer, got 7 in the text at index 0"),
         (lambda _: [None], "expected words from the tokenizer, got None"),
         (lambda _: [b"a"], "expected words from the tokenizer, got b'a'"),
     ],

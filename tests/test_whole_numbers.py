@@ -14,7 +14,7 @@ from scipy.stats import norm, poisson
 from likely import Classifier, Mixture, NaiveBayes, load
 from likely.data.labels import read_assignment
 from likely.data.rows import open_rows
-from likely.data.sampling import drawn
+from likely.data.sampling import sample_batches
 from likely.data.schema import Schema
 from likely.data.table import Block, read_table
 from likely.families.choice import _log_masses, _log_subsets, family_of_integers
@@ -362,13 +362,13 @@ def test_rows_are_drawn_by_their_content(seed):
             "day": pa.array(rng.integers(0, 5, n).astype("int32"), pa.date32()),
         }
     )
-    some = pa.Table.from_batches(drawn(table.to_batches(), rows))
+    some = pa.Table.from_batches(sample_batches(table.to_batches(), rows))
     assert some.num_rows == min(rows, n)
     again = table.take(pa.array(rng.permutation(n)))
     cut = pa.concat_tables([again.slice(0, n // 3), again.slice(n // 3)]).select(["yes", "text", "day", "number"])
     cut = cut.set_column(3, "number", cut.column("number").cast(pa.float64()))
     cut = cut.set_column(1, "text", cut.column("text").dictionary_encode().unify_dictionaries())
-    other = pa.Table.from_batches(drawn(cut.to_batches(), rows)).to_pandas().astype({"text": object})
+    other = pa.Table.from_batches(sample_batches(cut.to_batches(), rows)).to_pandas().astype({"text": object})
     keys = ["number", "text", "yes", "day"]
 
     def ordered(frame):

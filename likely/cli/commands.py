@@ -21,8 +21,8 @@ from likely.cli.io import (
     rows_at,
     written,
 )
-from likely.data.formats import EXPECTED, Format
-from likely.data.progress import watched
+from likely.data.paths import KNOWN_FORMATS, Format
+from likely.data.progress import progress_bar
 
 if TYPE_CHECKING:
     from likely.cli.models import Loaded
@@ -107,7 +107,7 @@ def fit(
         rows = opened(data, form, missing)
     with read_meanwhile(rows, data):
         model = _classifier(columns, missing, **settings)
-    with watched(rows, "learning"):
+    with progress_bar(rows, "learning"):
         model.fit(rows, target)
     _save(model, output, as_json, start)
 
@@ -145,7 +145,7 @@ def predict(
     out = output_format(output, to, None if form == LINES else form)
     loaded = Loaded.read(model, missing)
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
-    with watched(rows, "predicting"):
+    with progress_bar(rows, "predicting"):
         answers = loaded.predicted(rows, probabilities=probabilities, only=only)
         written(answers, output, out, escape_formulas=escape_formulas)
 
@@ -174,7 +174,7 @@ def evaluate(
     columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
     model = _classifier(columns, missing, **settings)
     rows = opened(data, form, missing)
-    with watched(rows, "evaluating"):
+    with progress_bar(rows, "evaluating"):
         found = model.evaluate(rows, target, folds=folds, random_state=settings["seed"])
     if as_json:
         measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
@@ -232,10 +232,10 @@ def cluster(
         raise ValueError(f"expected -k as a whole number of groups of 1 or more, or auto, got {groups!r}")
     columns = _column_kinds(column, ignore, text)
     rows = opened(data, form, missing)
-    with watched(rows, "reading"):
-        from likely.engines.labelled import read_all
+    with progress_bar(rows, "reading"):
+        from likely.data.labelled import as_arrow_table
 
-        table = read_all(rows)
+        table = as_arrow_table(rows)
     from likely.estimators.mixture import Mixture
 
     # Spheres are not tried unasked: they would depend on the units of the columns.
@@ -327,7 +327,7 @@ def impute(
     out = output_format(output, to, form)
     loaded = Loaded.read(model, missing)
     rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
-    with watched(rows, "filling"):
+    with progress_bar(rows, "filling"):
         written(loaded.filled(rows, how, seed), output, out, escape_formulas=escape_formulas)
 
 
@@ -377,12 +377,12 @@ def inspect(file: str, missing: Sequence[str], form: str | None, as_json: bool) 
         if form is None and os.path.isfile(file) and Format.of(file) is None:
             raise ValueError(
                 f"expected a model file, or a table whose name ends with its format, got {file!r}, which is neither: "
-                f"if it is a table, say --format, one of {EXPECTED}"
+                f"if it is a table, say --format, one of {KNOWN_FORMATS}"
             )
         from likely.data.schema import Schema
 
         rows = opened([file], form, missing)
-        with watched(rows, "looking"):
+        with progress_bar(rows, "looking"):
             schema = Schema.infer(rows)
         render.print_schema(schema, file, as_json=as_json)
         return
@@ -405,12 +405,12 @@ def inspect(file: str, missing: Sequence[str], form: str | None, as_json: bool) 
 @arguments.JSON
 def merge(models: Sequence[str], output: str, as_json: bool) -> None:
     """Make one model of several, as if one had seen all their rows."""
-    from likely.messages import tell
+    from likely.messages import warn
     from likely.persistence.saved import load
 
     check_model_output(output, models)
     if len(set(map(os.path.realpath, models))) < len(models):
-        tell("the same model file is given more than once: its rows are counted as often")
+        warn("the same model file is given more than once: its rows are counted as often")
     first, *others = [load(path) for path in models]
     first.merge(*others)
     _save(first, output, as_json)

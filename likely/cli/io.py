@@ -12,7 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from likely.data.atomic import is_stream, open_file_of
-from likely.data.formats import EXPECTED, Format, stated
+from likely.data.paths import KNOWN_FORMATS, Format, parse_format
 from likely.messages import printable
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def output_format(out: str | None, given: str | None, read: str | None = None) -
     if found is not None:
         return _shown(found, out)
     if read is None and out is not None and out != STANDARD and not is_stream(out):
-        raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {EXPECTED}")
-    found = Format.of(out or STANDARD, stated(read or "csv")._replace(compression=None)) or stated("csv")
+        raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {KNOWN_FORMATS}")
+    found = Format.of(out or STANDARD, parse_format(read or "csv")._replace(compression=None)) or parse_format("csv")
     return _shown(found, out)
 
 
@@ -138,7 +138,7 @@ def check_output(out: str | None, read: Iterable[str], form: str | None = None, 
 
 def _read(paths: Iterable[str], form: str | None, text_dirs: bool) -> Iterator[tuple[str, os.stat_result | None]]:
     """Return all files on this machine that are read, as they are called in a message, and what the system says."""
-    from likely.data.locations import expanded
+    from likely.data.paths import expand_path
 
     for path in paths:
         if path == STANDARD:
@@ -151,7 +151,7 @@ def _read(paths: Iterable[str], form: str | None, text_dirs: bool) -> Iterator[t
             elif "://" in path and not path.startswith(("file://", "local://")):
                 files = []
             else:
-                files = [file for file, _ in expanded(path, any_ending=form is not None)]
+                files = [file for file, _ in expand_path(path, any_ending=form is not None)]
             for file in files:
                 yield repr(file), os.stat(file)
 

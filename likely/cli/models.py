@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from likely.data.arrow import recast, text_of, without_words
+from likely.data.arrow import recast, text_of, words_as_missing
 from likely.data.schema import Column, Schema, check_name
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Loaded(NamedTuple):
 
     def table(self, batch: Any, numbers: Sequence[int], *, note: bool = True) -> Any:
         """Return rows as the model reads them; ``numbers``: where they are in the data, counted from 0."""
-        return self.schema.table(without_words(batch, self.missing), numbers=numbers, note=note, asked=True)
+        return self.schema.table(words_as_missing(batch, self.missing), numbers=numbers, note=note, predicting=True)
 
     def tables(self, rows: "Rows") -> Iterator[tuple[Any, Any]]:
         """Return batches, each with the table that the model reads: of no rows at all, one batch and None."""
@@ -118,7 +118,7 @@ class Loaded(NamedTuple):
             known = self.labels
             labels = [known.get(text, text) for text in text_of(batch.column(self.target)).to_pylist()]
         if hasattr(self.model, "schema_"):
-            rows = self.model.impute(without_words(batch, self.missing), labels, how=how, random_state=generator)
+            rows = self.model.impute(words_as_missing(batch, self.missing), labels, how=how, random_state=generator)
             return {name: rows.column(name).combine_chunks() for name in rows.schema.names}
         cells = self.model.impute(table, labels, how=how, random_state=generator)
         names = self.schema.names if self.schema.named else batch.schema.names

@@ -30,8 +30,8 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def is_coded_text(kind: pa.DataType) -> bool:
-    """Say whether a type is that of places in a list of texts."""
+def is_dictionary_text(kind: pa.DataType) -> bool:
+    """Say whether a type is that of dictionary-encoded text."""
     return bool(pa.types.is_dictionary(kind)) and is_text(kind.value_type)
 
 
@@ -113,11 +113,11 @@ def _number_text(value: Any) -> str | None:
     return str(int(value)) if abs(value) < 1e18 and value == int(value) else str(value)
 
 
-def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     """Return the type that holds the cells of both: text if nothing else does.
 
-    >>> wider(pa.int64(), pa.float64()), wider(pa.float64(), pa.string()), wider(pa.null(), pa.bool_())
-    (DataType(double), DataType(string), DataType(bool))
+    >>> common_type(pa.int64(), pa.float64()), common_type(pa.float64(), pa.string())
+    (DataType(double), DataType(string))
     """
     types = pa.types
     if one == other or types.is_null(other):
@@ -147,24 +147,25 @@ def recast(array: Any, kind: pa.DataType) -> Any:
     return array.cast(kind, safe=not pa.types.is_floating(kind))
 
 
-def stacked(tables: Sequence[pa.Table]) -> pa.Table:
+def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     """Return tables with the same columns as one, in types that hold the cells of all.
 
-    >>> stacked([pa.table({"a": [1]}), pa.table({"a": ["x"]})]).column("a").to_pylist()
+    >>> concat_tables([pa.table({"a": [1]}), pa.table({"a": ["x"]})]).column("a").to_pylist()
     ['1', 'x']
     """
     columns = {}
     for name in tables[0].schema.names:
         cells = [plain(table.column(name)) for table in tables]
-        kind = reduce(wider, (each.type for each in cells))
+        kind = reduce(common_type, (each.type for each in cells))
         columns[name] = pa.chunked_array([recast(each, kind) for each in cells])
     return pa.table(columns)
 
 
-def joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def concat_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """Return batches as one table, also if parts of a stream came in other types or orders of columns; or an empty one.
 
-    >>> joined([pa.record_batch({"a": [1]}), pa.record_batch({"a": [0.5]})], pa.schema([])).column("a").to_pylist()
+    >>> batches = [pa.record_batch({"a": [1]}), pa.record_batch({"a": [0.5]})]
+    >>> concat_batches(batches, pa.schema([])).column("a").to_pylist()
     [1.0, 0.5]
     """
     if all(batch.schema.equals(batches[0].schema) for batch in batches):
@@ -175,19 +176,19 @@ def joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
                 f"expected the columns of the first part of a stream in all, got others in part {number + 1}: "
                 f"{sorted(odd)[0]!r} is not in both"
             )
-    return stacked([pa.Table.from_batches([batch]) for batch in batches])
+    return concat_tables([pa.Table.from_batches([batch]) for batch in batches])
 
 
-def without_words(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBatch:
+def words_as_missing(batch: pa.RecordBatch, words: Collection[str]) -> pa.RecordBatch:
     """Return a batch in which text and numbers that stand for a missing cell are missing."""
     if not words:
         return batch
     columns, numbers = list(batch.columns), _as_numbers(words)
     for j, column in enumerate(columns):
         if is_text(column.type):
-            columns[j] = emptied(column, words)
-        elif is_coded_text(column.type):
-            indices, gone = column.indices, pc.is_null(emptied(column.dictionary, words))
+            columns[j] = words_as_null(column, words)
+        elif is_dictionary_text(column.type):
+            indices, gone = column.indices, pc.is_null(words_as_null(column.dictionary, words))
             hidden = pc.take(gone, indices)
             kept = pc.if_else(hidden, pa.scalar(None, indices.type), indices)
             columns[j] = pa.DictionaryArray.from_arrays(kept, column.dictionary)
@@ -207,7 +208,7 @@ def _as_numbers(words: Collection[str]) -> Any:
     return pa.array([number for number in numbers if number == number], pa.float64())
 
 
-def emptied(column: Any, words: Collection[str], *, trimmed: bool = False) -> Any:
+def words_as_null(column: Any, words: Collection[str], *, trimmed: bool = False) -> Any:
     """Return a column of text in which some words, with or without spaces around them, are missing."""
     text = column if trimmed else pc.utf8_trim_whitespace(column)
     if tuple(words) == ("",):
@@ -231,7 +232,7 @@ def from_values(values: Iterable[Any], where: str) -> Any:
         periods: Any = getattr(values, "array", values)
         values = periods.to_timestamp()
     dtype = getattr(values, "dtype", None)
-    # NaN stays what it is: to look for it would take longer than to read the cells, where they lie.
+    # NaN stays what it is: to look for it would take longer than to read the cells in place.
     nulls = not (isinstance(dtype, np.dtype) and dtype.kind == "f")
     try:
         return plain(pa.array(values, from_pandas=nulls))
@@ -271,12 +272,12 @@ def _value_text(value: Any, where: str) -> str:
     )
 
 
-def from_records(records: Sequence[Mapping[str, Any]], place: Callable[[int], str]) -> pa.RecordBatch:
+def from_records(records: Sequence[Mapping[str, Any]], where: Callable[[int], str]) -> pa.RecordBatch:
     """Return rows, each a mapping from names to values, as a batch; what a row does not name is missing."""
     names: dict[str, None] = {}
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
-            raise ValueError(f"expected a mapping from names to values in {place(i)}, got {type(record).__name__}")
+            raise ValueError(f"expected a mapping from names to values in {where(i)}, got {type(record).__name__}")
         names.update(dict.fromkeys(record))
     for name in names:
         checked_name(name)

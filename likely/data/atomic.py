@@ -23,43 +23,43 @@ def replacing(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[Bi
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     place = pathlib.Path(folder, "a")
-    ...     with replacing(place) as file:
-    ...         file.write(b"all of it"), place.exists()
-    ...     place.read_bytes()
+    ...     target = pathlib.Path(folder, "a")
+    ...     with replacing(target) as file:
+    ...         file.write(b"all of it"), target.exists()
+    ...     target.read_bytes()
     (9, False)
     b'all of it'
     """
-    place = os.fspath(path)
-    if is_stream(place):
-        with _named(place, always=False), _stream(place, wait) as file:
+    target = os.fspath(path)
+    if is_stream(target):
+        with _named(target, always=False), _stream(target, wait) as file:
             yield file
         return
-    with _named(place):
-        old = _status(place)
+    with _named(target):
+        old = _status(target)
         if old is not None and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if old is not None and not stat.S_ISREG(old.st_mode):
             raise ValueError(
-                f"expected the name of a file to write, got {place!r}, which is a socket or a block device: choose "
+                f"expected the name of a file to write, got {target!r}, which is a socket or a block device: choose "
                 "another name"
             )
-        place = os.path.realpath(place)
-        folder = os.path.dirname(place)
+        target = os.path.realpath(target)
+        folder = os.path.dirname(target)
         name, descriptor = _created(folder, 0o666 if old is None else 0o600)
-    file = open(descriptor, "wb")  # noqa: SIM115  closed below, before it takes its place
+    file = open(descriptor, "wb")  # noqa: SIM115  closed below, before it takes its target
     try:
-        with _named(place, always=False), file:
+        with _named(target, always=False), file:
             yield file
             file.flush()
-            with _named(place):
+            with _named(target):
                 if old is not None:
                     _like(file.fileno(), old)
                 os.fsync(file.fileno())
                 if name is None:
                     name = _name_given(file.fileno(), folder)
-        with _named(place):
-            os.replace(name, place)
+        with _named(target):
+            os.replace(name, target)
             name = None
     finally:
         if name is not None:

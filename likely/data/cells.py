@@ -1,7 +1,8 @@
-"""Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as places in a list of names."""
+"""Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as codes."""
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -9,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likely.data.arrow import LABELS, emptied, is_named, is_text, plain, text_of
-from likely.data.column import NO, YES, UnlikeSampleError
+from likely.data.arrow import LABELS, is_named, is_text, plain, text_of, words_as_null
 from likely.data.dates import date_part
 from likely.data.labels import text_array
-from likely.data.strided import evenly_laid
-from likely.data.table import Room
+from likely.data.schema import NO, YES, UnlikeSampleError
+from likely.data.table import CellBuffer, listed
 from likely.messages import Advice, Setting
 from likely.statistics import Labels
 
@@ -67,15 +67,16 @@ class Cells(NamedTuple):
     strings: dict[int, Any]
 
 
-def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room, *, asked: bool) -> Cells:
+def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, predicting: bool) -> Cells:
     """Return the cells of a batch."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
     absent = [column.name for column in wanted if column.name not in found]
     if absent and len(absent) == len(wanted):
-        raise ValueError(f"expected a table with the columns {absent[:5]}, got one with none of them: {_names(batch)}")
+        got = listed(batch.schema.names)
+        raise ValueError(f"expected a table with the columns {absent[:5]}, got one with none of them: {got}")
     if all(column.kind == "number" for column in wanted) and len(wanted) == len(schema.columns) and not absent:
-        where_they_lie = evenly_laid([found[column.name] for column in wanted])
+        where_they_lie = strided_matrix([found[column.name] for column in wanted])
         if where_they_lie is not None:
             return Cells([], where_they_lie, {}, {})
     small = (
@@ -86,13 +87,13 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room,
         and len(found) > 0
     )
     dtype = np.float32 if small else np.float64
-    cells = room.cells(batch.num_rows, len(schema.names), dtype)
+    cells = buffer.cells(batch.num_rows, len(schema.names), dtype)
     categories: dict[int, Labels] = {}
     strings: dict[int, Any] = {}
     j = 0
     for column in schema.columns:
         for part in _read(
-            column, found.get(column.name), numbers, asked=asked, tentative=column.name in schema.tentative
+            column, found.get(column.name), numbers, predicting=predicting, tentative=column.name in schema.tentative
         ):
             if part is None:
                 cells[:, j] = np.nan
@@ -111,11 +112,6 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], room: Room,
     return Cells(absent, cells, categories, strings)
 
 
-def _names(batch: Any) -> str:
-    names = list(batch.schema.names)
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
 def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     """Return the columns of a batch by the schema's names."""
     names = batch.schema.names
@@ -131,10 +127,10 @@ def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 
 
-def _read(column: "Column", cells: Any, numbers: Sequence[int], *, asked: bool, tentative: bool) -> list[Any]:
-    """Return what a column becomes: floats, or the names of categories and places among them, or None if missing."""
+def _read(column: "Column", cells: Any, numbers: Sequence[int], *, predicting: bool, tentative: bool) -> list[Any]:
+    """Return what a column becomes: floats, or the names of categories and codes, or None if missing."""
     try:
-        return _parts_of(column, cells, asked=asked, tentative=tentative)
+        return _parts_of(column, cells, predicting=predicting, tentative=tentative)
     except UnfitCellError as error:
         where = f" in row {int(numbers[error.row]) + 1}"
         if column.kind == "boolean" and column.source in ("integer", "number"):
@@ -147,7 +143,7 @@ def _read(column: "Column", cells: Any, numbers: Sequence[int], *, asked: bool, 
         raise ValueError(error.sentence(column.name, where)) from None
 
 
-def _parts_of(column: "Column", cells: Any, *, asked: bool, tentative: bool) -> list[Any]:
+def _parts_of(column: "Column", cells: Any, *, predicting: bool, tentative: bool) -> list[Any]:
     if not column.outputs:
         return []
     if cells is None or pa.types.is_null(cells.type):
@@ -166,7 +162,7 @@ def _parts_of(column: "Column", cells: Any, *, asked: bool, tentative: bool) -> 
         if column.source in ("integer", "number") and source_of(cells.type) == "text":
             with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
                 cells = _numbers(cells)
-        return [_floats(_yes_or_no(cells, asked=asked))]
+        return [_floats(_yes_or_no(cells, predicting=predicting))]
     numbers = _numbers(cells)
     if tentative and column.kind == "integer" and column.source == "number" and pa.types.is_floating(numbers.type):
         odd = pc.and_(pc.not_equal(numbers, pc.trunc(numbers)), pc.invert(pc.is_nan(numbers)))
@@ -205,7 +201,7 @@ def _decoded(cells: Any) -> Any:
 
 
 def _cast_text(cells: Any, kind: pa.DataType, expected: str) -> Any:
-    text = emptied(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
+    text = words_as_null(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
     try:
         text.slice(0, 64).cast(kind)
         return text.cast(kind)
@@ -225,7 +221,7 @@ def _refuse(expected: str, cells: Any, row: int) -> NoReturn:
     raise UnfitCellError(expected, str(text_of(cells.slice(row, 1))[0].as_py())[:80], row)
 
 
-def _yes_or_no(cells: Any, *, asked: bool) -> Any:
+def _yes_or_no(cells: Any, *, predicting: bool) -> Any:
     cells = _decoded(cells)
     if pa.types.is_boolean(cells.type):
         return cells
@@ -233,10 +229,10 @@ def _yes_or_no(cells: Any, *, asked: bool) -> Any:
         there = pc.if_else(pc.is_nan(cells), None, cells) if pa.types.is_floating(cells.type) else cells
         odd = pc.and_(pc.not_equal(there, 0), pc.not_equal(there, 1))
         row = pc.index(odd, True).as_py()
-        if row >= 0 and not asked:
+        if row >= 0 and not predicting:
             _refuse("yes or no (true or false, 1 or 0)", cells, row)
         return pc.equal(there, 1) if row < 0 else pc.if_else(odd, None, pc.equal(there, 1))
-    text = emptied(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
+    text = words_as_null(pc.utf8_lower(pc.utf8_trim_whitespace(text_of(cells))), [""], trimmed=True)
     yes = pc.is_in(text, value_set=pa.array(YES, text.type))
     unknown = pc.and_(pc.is_valid(text), pc.invert(pc.or_(yes, pc.is_in(text, value_set=pa.array(NO, text.type)))))
     row = pc.index(unknown, True).as_py()
@@ -245,11 +241,11 @@ def _yes_or_no(cells: Any, *, asked: bool) -> Any:
     return pc.if_else(pc.is_valid(text), yes, pa.scalar(None, pa.bool_()))
 
 
-def words_of(text: Any) -> tuple[str, ...]:
+def boolean_words(text: Any) -> tuple[str, ...]:
     """Return how no and yes are written in a column of text; nothing if neither is there.
 
-    >>> words_of(pa.array(["Yes", None, "No"])), words_of(pa.array(["TRUE"])), words_of(pa.array(["perhaps"]))
-    (('No', 'Yes'), ('FALSE', 'TRUE'), ())
+    >>> [boolean_words(pa.array(words)) for words in (["Yes", None, "No"], ["TRUE"], ["perhaps"])]
+    [('No', 'Yes'), ('FALSE', 'TRUE'), ()]
     """
     words = [word.strip() for word in text.drop_null().unique().to_pylist()]
     no, yes = (next((word for word in words if word.lower() in known), None) for known in (NO, YES))
@@ -285,7 +281,7 @@ def _same_name(name: str, source: str) -> str:
 
 
 def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
-    """Return the names that occur, sorted, and the place of every cell among them."""
+    """Return the names that occur, sorted, and the code of every cell."""
     encoded = text.dictionary_encode()
     names = encoded.dictionary.to_pylist()
     longest = max(map(len, names), default=1)
@@ -294,11 +290,11 @@ def _encoded(text: Any, name: str) -> tuple[Labels, NDArray[Any]]:
             f"expected short names of categories in column {name!r}, got {len(names)} of up to {longest} "
             "characters: say that the column is text, or ignore it"
         )
-    labels, places = np.unique(text_array(names, f"column {name!r}"), return_inverse=True)
+    labels, codes_of_names = np.unique(text_array(names, f"column {name!r}"), return_inverse=True)
     indices = encoded.indices.cast(pa.float64()).to_numpy(zero_copy_only=False)
     there = ~np.isnan(indices)
     codes = np.full(len(indices), np.nan)
-    codes[there] = places[indices[there].astype(np.int64)]
+    codes[there] = codes_of_names[indices[there].astype(np.int64)]
     return labels, codes
 
 
@@ -317,20 +313,20 @@ def timestamps(cells: Any) -> Any:
         return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
 
 
-def coded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the distinct labels of a column, None among them if it stands there, and the place of each row's."""
+def encoded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the distinct labels of a column, None among them if it stands there, and the index of each row's."""
     cells = plain(column)
     if source_of(cells.type) == "other":
         raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
     values, indices = _values_in(cells)
-    places = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
     if indices.null_count == 0:
-        return _distinct_labels(values, name), places
-    return _distinct_labels(pa.concat_arrays([values, pa.nulls(1, values.type)]), name), places
+        return _distinct_labels(values, name), codes
+    return _distinct_labels(pa.concat_arrays([values, pa.nulls(1, values.type)]), name), codes
 
 
 def _values_in(cells: Any) -> tuple[Any, Any]:
-    """Return the distinct values among the cells, and the place of each cell's; those of a dictionary are looked up."""
+    """Return the distinct values among the cells, and the index of each cell's; those of a dictionary are looked up."""
     if not pa.types.is_dictionary(cells.type):
         encoded = cells.dictionary_encode()
         return encoded.dictionary, encoded.indices
@@ -364,3 +360,40 @@ def _labels(values: list[Any], dtype: Any) -> Labels:
         labels[:] = values
         return labels
     return np.array(values, dtype=dtype)
+
+
+class _Matrix:
+    """What NumPy takes for a matrix; it keeps the columns alive."""
+
+    def __init__(self, columns: list[NDArray[Any]], distance: int) -> None:
+        self._columns = columns
+        first = columns[0]
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": first.dtype.str,
+            "data": (first.ctypes.data, True),
+            "shape": (len(first), len(columns)),
+            "strides": (first.itemsize, distance),
+        }
+
+
+def strided_matrix(columns: Sequence[Any]) -> NDArray[Any] | None:
+    """Return columns of Arrow as a matrix without a copy; None unless they are floats without nulls at even strides.
+
+    >>> block = np.arange(6.0).reshape(3, 2)
+    >>> strided_matrix([pa.array(column) for column in block]).tolist()
+    [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+    >>> strided_matrix([pa.array([1.0]), pa.array([2])]) is None
+    True
+    """
+    kinds = {column.type for column in columns}
+    if len(kinds) != 1 or not pa.types.is_floating(columns[0].type) or any(column.null_count for column in columns):
+        return None
+    cells = [column.to_numpy() for column in columns]
+    addresses = [each.ctypes.data for each in cells]
+    distances = {second - first for first, second in pairwise(addresses)}
+    if len(distances) > 1 or len(cells[0]) == 0:
+        return None
+    distance = distances.pop() if distances else cells[0].nbytes
+    matrix: NDArray[Any] = np.asarray(_Matrix(cells, distance))
+    return matrix if matrix.flags.aligned and distance % matrix.itemsize == 0 else None

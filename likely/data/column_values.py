@@ -1,6 +1,5 @@
 """Single columns of a table: their distinct values, and the levels of categories, known by their names."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -8,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely import native
+from likely.data.hashing import string_hashes
 from likely.data.table import Block, Table
 from likely.statistics import Array, distinct
 
@@ -47,9 +46,9 @@ class CategoryLevels:
             names: list[str] = []
         else:
             names = [str(name) for name in table.categories[j].tolist()]
-        places = {name: place for place, name in enumerate(self.levels)}
+        index = {name: code for code, name in enumerate(self.levels)}
         # One more line for missing cells.
-        found = np.array([*(places.get(name, -1) for name in names), len(self.levels) if self.missing else -2])
+        found = np.array([*(index.get(name, -1) for name in names), len(self.levels) if self.missing else -2])
         codes = np.full(len(cells), len(names), dtype=np.intp)
         np.copyto(codes, cells, where=~missing, casting="unsafe")
         return np.asarray(found[codes], dtype=np.intp)
@@ -88,70 +87,50 @@ class CountedColumn(NamedTuple):
         return bool(self.values.dtype == object)
 
 
-class PlacedColumn(NamedTuple):
-    """The distinct values of a column, sorted, and every cell's place among them; −1 where it is missing."""
+class FactorizedColumn(NamedTuple):
+    """The distinct values of a column, sorted, and the index of every cell's among them; −1 where it is missing."""
 
     values: NDArray[Any]
-    places: NDArray[np.intp]
+    codes: NDArray[np.intp]
 
     @classmethod
-    def of(cls, table: Table, j: int) -> "PlacedColumn":
+    def of(cls, table: Table, j: int) -> "FactorizedColumn":
         """Find the values of a column.
 
         >>> table = Table(np.array([[1.0], [0.0], [np.nan]]), categories={0: np.array(["yes", "no"])})
-        >>> PlacedColumn.of(table, 0)
-        PlacedColumn(values=array(['no', 'yes'], dtype=object), places=array([ 0,  1, -1]))
+        >>> FactorizedColumn.of(table, 0)
+        FactorizedColumn(values=array(['no', 'yes'], dtype=object), codes=array([ 0,  1, -1]))
         """
         cells = column_values(table, j)
         missing = np.isnan(cells)
-        holes = bool(missing.any())
         if j in table.strings:  # of texts only whether they are equal matters
-            return cls(np.zeros(0), string_places(table.strings[j]))
+            return cls(np.zeros(0), string_hashes(table.strings[j]))
         if j not in table.categories:
-            values = distinct(cells[~missing] if holes else cells)
-            places = np.searchsorted(values, cells)
-            places[missing] = -1
-            return cls(values, places)
+            values = distinct(cells[~missing])
+            codes = np.searchsorted(values, cells)
+            codes[missing] = -1
+            return cls(values, codes)
         texts = [str(name) for name in table.categories[j].tolist()]
         codes = np.full(len(cells), len(texts), dtype=np.intp)
         np.copyto(codes, cells, where=~missing, casting="unsafe")
         seen = np.flatnonzero(np.bincount(codes, minlength=len(texts) + 1)[:-1]).tolist()
         names = sorted({texts[code] for code in seen})
-        place = {name: i for i, name in enumerate(names)}
+        index = {name: i for i, name in enumerate(names)}
         found = np.full(len(texts) + 1, -1, dtype=np.intp)
-        found[seen] = [place[texts[code]] for code in seen]
+        found[seen] = [index[texts[code]] for code in seen]
         return cls(np.array(names, dtype=object), found[codes])
 
     def counted(self, weights: Array | None = None) -> CountedColumn:
         """Return how much weight every value has; without weights, how many rows. Texts count as being there."""
-        if len(self.values) == 0 and (self.places >= 0).any():
-            return PlacedColumn(np.zeros(1), np.minimum(self.places, 0)).counted(weights)
-        counts = np.bincount(self.places + 1, weights, len(self.values) + 1).astype(np.float64)
+        if len(self.values) == 0 and (self.codes >= 0).any():
+            return FactorizedColumn(np.zeros(1), np.minimum(self.codes, 0)).counted(weights)
+        counts = np.bincount(self.codes + 1, weights, len(self.values) + 1).astype(np.float64)
         return CountedColumn(self.values, counts[1:], float(counts[0]))
-
-
-def string_places(texts: Any) -> NDArray[np.intp]:
-    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
-    from likely.text.documents import buffers
-
-    keys = (native.hash_texts(buffers(texts)) >> np.uint64(1)).astype(np.intp)
-    if texts.null_count:
-        keys[texts.is_null().to_numpy(zero_copy_only=False)] = -1
-    return keys
-
-
-def text_keys(texts: Iterable[Any]) -> NDArray[np.uint64]:
-    """Return 64 bits of a hash of each text: the same on every machine."""
-    from hashlib import blake2b
-
-    encoded = (text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogatepass") for text in texts)
-    hashed = b"".join(blake2b(text, digest_size=8).digest() for text in encoded)
-    return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
 
 
 def counted_columns(table: Table, weights: Array | None = None) -> tuple[CountedColumn, ...]:
     """Count the values of every column."""
-    return tuple(PlacedColumn.of(table, j).counted(weights) for j in range(table.columns.width))
+    return tuple(FactorizedColumn.of(table, j).counted(weights) for j in range(table.columns.width))
 
 
 def check_width(table: Table, width: int) -> None:

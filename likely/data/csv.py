@@ -7,14 +7,15 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from threading import Event
 from typing import Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from likely.data.arrow import check_names, emptied
-from likely.data.sources import BLOCK
+from likely.data.arrow import check_names, is_text, is_true_or_false, words_as_null
+from likely.data.sources import BLOCK, TypeInference
 from likely.messages import Advice, Setting, printable
 
 _SEPARATORS = ",;\t|"
@@ -29,7 +30,7 @@ _FOREIGN = {
 }  # fmt: skip
 
 
-class Delimited(NamedTuple):
+class CsvFile(NamedTuple):
     """A CSV file: how its bytes are opened, what it is called in messages, and its separator if that is known."""
 
     open: Callable[[], Any]
@@ -48,7 +49,8 @@ class Delimited(NamedTuple):
         separator, width = self._sniff(head)
         names = [str(j) for j in range(width)]
         reader = _Reader(
-            _Bytes(head, stream),
+            head,
+            stream,
             pa.csv.ReadOptions(block_size=BLOCK, column_names=names, use_threads=True),
             pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
@@ -71,7 +73,7 @@ class Delimited(NamedTuple):
                     continue
                 schema = pa.schema([(name, pa.string()) for name in self._names([c[0].as_py() for c in columns])])
                 first = 1
-            columns = [emptied(column, words, trimmed=True).slice(first) for column in columns]
+            columns = [words_as_null(column, words, trimmed=True).slice(first) for column in columns]
             first = 0
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -115,9 +117,9 @@ class Delimited(NamedTuple):
             ) from None
         if "UTF8" in said:
             byte = _first_foreign_byte(self.open()) if self.again else None
-            place = "" if byte is None else f" at byte {byte}"
+            where = "" if byte is None else f" at byte {byte}"
             raise ValueError(
-                f"expected text in UTF-8 in {self.label}, got another encoding{place}: save the file as UTF-8"
+                f"expected text in UTF-8 in {self.label}, got another encoding{where}: save the file as UTF-8"
             ) from None
         if "straddling" in said or "too large" in said:
             raise ValueError(
@@ -128,49 +130,70 @@ class Delimited(NamedTuple):
         ) from None
 
 
-class _Bytes:
-    """Bytes that were read already, then the rest of their stream, until they are stopped."""
+_TYPES = (pa.int64(), pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.bool_(), pa.string())
+# For each type, those that are tried when more cells come, in order.
+_TRIED = {kind: (kind, pa.string()) for kind in _TYPES}
+_TRIED |= {pa.null(): _TYPES, pa.int64(): (pa.int64(), pa.float64(), pa.string())}
 
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head, self._rest = head, rest
-        self._file: weakref.ref[_File] | None = None
-        self.stopped = False
 
-    def as_file(self) -> "_File":
-        """Return a file of the bytes, which is known here only as long as somebody else has it."""
-        file = _File(self)
-        self._file = weakref.ref(file)
-        return file
+def _csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
+    """Return a type that holds what ``kind`` holds, and a column of text: of numbers, dates, yes/no or text.
 
-    def is_in_use(self) -> bool:
-        """Say whether somebody still has the file."""
-        return self._file is not None and self._file() is not None
+    >>> _csv_type(pa.null(), pa.array(["1", None])), _csv_type(pa.int64(), pa.array(["2.5"]))
+    (DataType(int64), DataType(double))
+    >>> _csv_type(pa.null(), pa.array(["0815"]))
+    DataType(string)
+    """
+    if kind == pa.string() or column.null_count == len(column):
+        return kind
+    return next(tried for tried in _TRIED[kind] if _fits(column, tried))
 
-    def read(self, size: int) -> bytes:
-        """Return up to so many bytes: none at the end, and after a failure or a stop."""
-        if self.stopped:
-            return b""
-        part, self._head = self._head[:size], self._head[size:]
-        try:
-            return part or self._rest.read(size) or b""
-        except BaseException:
-            self.stopped = True
-            raise
+
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)
+
+
+def _fits(column: Any, kind: pa.DataType) -> bool:
+    if is_text(kind):
+        return True
+    if pa.types.is_boolean(kind):
+        return is_true_or_false(column)
+    try:
+        column.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
+        column.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    # Digits after a first zero are a name, such as a post code, and 0x10 is not meant as a number.
+    zero = pc.starts_with(column, "0")
+    if pa.types.is_timestamp(kind) or not pc.any(zero).as_py():
+        return True
+    return not pc.any(pc.match_substring_regex(column.filter(zero).unique(), "^0[0-9xX]")).as_py()
+
+
+CSV_TYPES = TypeInference(_csv_type, _cast)
+"""all cells are text: their types are those that fit every cell"""
 
 
 class _File(io.RawIOBase):
-    """Bytes as a file."""
+    """Bytes that were read already, then the rest of their stream, until they are stopped: none come after that."""
 
-    def __init__(self, source: _Bytes) -> None:
-        self._source = source
+    def __init__(self, head: bytes, rest: Any, stopped: Event) -> None:
+        self._head, self._rest, self._stopped = head, rest, stopped
 
     def readable(self) -> bool:
         """Say that this can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, or as much of it as there are bytes."""
-        part = self._source.read(len(buffer))
+        """Fill a buffer, or as much of it as there are bytes; a failure is a stop."""
+        if self._stopped.is_set():
+            return 0
+        part, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        try:
+            part = part or self._rest.read(len(buffer)) or b""
+        except BaseException:
+            self._stopped.set()
+            raise
         buffer[: len(part)] = part
         return len(part)
 
@@ -182,33 +205,39 @@ class _Reader:
     the process, or hangs it. So it is stopped as soon as reading ends, for whatever reason, and at the exit at latest.
     """
 
-    def __init__(self, source: _Bytes, *options: Any) -> None:
-        self._source, self._options = source, options
-        # The one place that knows Arrow's reader: others, such as the traceback of an error, would keep it.
-        self._held: list[Any] = []
-        self.stop = weakref.finalize(self, _stop, source, self._held)
+    def __init__(self, head: bytes, rest: Any, *options: Any) -> None:
+        self._bytes, self._options, self._stopped = (head, rest), options, Event()
+        # The one place that knows Arrow's reader, after its file: others, such as a traceback, would keep it.
+        self._opened: list[Any] = []
+        self.stop = weakref.finalize(self, _stop, self._stopped, self._opened)
+
+    def _file(self) -> _File:
+        file = _File(*self._bytes, self._stopped)
+        self._opened.append(weakref.ref(file))
+        return file
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         # Buffered, bytes are copied into Arrow's own memory: else its threads would have to ask Python to free them,
         # and might do so when Python has ended.
-        self._held.append(
-            pa.csv.open_csv(pa.BufferedInputStream(pa.PythonFile(self._source.as_file(), "r"), 1 << 16), *self._options)
+        self._opened.append(
+            pa.csv.open_csv(pa.BufferedInputStream(pa.PythonFile(self._file(), "r"), 1 << 16), *self._options)
         )
         while True:
             try:
-                batch = self._held[0].read_next_batch()
+                batch = self._opened[1].read_next_batch()
             except StopIteration:
                 return
             yield batch
 
 
-def _stop(source: _Bytes, held: list[Any]) -> None:
+def _stop(stopped: Event, opened: list[Any]) -> None:
     """Let Arrow's thread find no more bytes, and wait until it has ended."""
-    failed, source.stopped = source.stopped, True
-    held.clear()
+    failed, file = stopped.is_set(), opened[0] if opened else lambda: None
+    stopped.set()
+    opened.clear()
     patience = time.monotonic() + _PATIENCE
     # What failed to read is not asked again, but the traceback of its error still knows the file.
-    while not failed and source.is_in_use() and time.monotonic() < patience:
+    while not failed and file() is not None and time.monotonic() < patience:
         time.sleep(0.001)
 
 
@@ -236,10 +265,8 @@ def _widths(text: str, separator: str) -> list[int]:
 
 def _line_of(stream: Any, separator: str, width: int) -> int | None:
     """Return the line in which the first row begins that has another number of cells."""
-    lines = io.TextIOWrapper(
-        io.BufferedReader(_Bytes(b"", stream).as_file()), "utf-8-sig", errors="replace", newline=""
-    )
-    reader = csv.reader(lines, delimiter=separator)
+    lines = io.BufferedReader(_File(b"", stream, Event()))
+    reader = csv.reader(io.TextIOWrapper(lines, "utf-8-sig", errors="replace", newline=""), delimiter=separator)
     before = 0
     try:
         for row in reader:

@@ -1,4 +1,4 @@
-"""Dates taken apart into what a model learns of them, and put together again from such parts."""
+"""Dates split into the parts that a model learns, and made from such parts again."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likely.data.arrow import is_text, text_of
-from likely.data.column import DATE_TYPE
+from likely.data.schema import DATE_TYPE
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")  # fmt: skip # noqa: E501
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -33,17 +33,17 @@ def date_part(moments: Any, part: str) -> Any:
     return pc.hour(moments).cast(pa.string())
 
 
-def put_together(parts: Mapping[str, Any], generator: "np.random.Generator | None") -> NDArray[np.datetime64]:
+def dates_from_parts(parts: Mapping[str, Any], generator: "np.random.Generator | None") -> NDArray[np.datetime64]:
     """Return dates of these parts, NaT where one is missing.
 
     Which day of the month it is among those of the weekday, no part says: it is drawn, or, without a generator, one in
     the middle of the month.
 
-    >>> put_together({"year": [2023.8], "month": ["February"], "weekday": ["Thursday"], "hour": ["7"]}, None)
+    >>> dates_from_parts({"year": [2023.8], "month": ["February"], "weekday": ["Thursday"], "hour": ["7"]}, None)
     array(['2024-02-15T07:00:00.000000'], dtype='datetime64[us]')
     """
     years = np.clip(np.round(np.array(parts["year"], dtype=np.float64)), _FIRST_YEAR, _LAST_YEAR)
-    months, weekdays = _places(parts["month"], _MONTHS), _places(parts["weekday"], _WEEKDAYS)
+    months, weekdays = _indices(parts["month"], _MONTHS), _indices(parts["weekday"], _WEEKDAYS)
     hours = np.array([np.nan if hour is None else int(hour) % 24 for hour in parts["hour"]], dtype=np.float64)
     there = ~np.isnan(years + months + weekdays + hours)
     since = np.where(there, (years - 1970) * 12 + months, 0).astype(np.int64).astype("datetime64[M]")
@@ -57,9 +57,9 @@ def put_together(parts: Mapping[str, Any], generator: "np.random.Generator | Non
     return np.where(there, moments, np.datetime64("NaT"))
 
 
-def _places(names: Any, known: tuple[str, ...]) -> NDArray[np.float64]:
-    places = {name: float(place) for place, name in enumerate(known)}
-    return np.array([places.get(name, np.nan) for name in names])
+def _indices(names: Any, known: tuple[str, ...]) -> NDArray[np.float64]:
+    indices = {name: float(index) for index, name in enumerate(known)}
+    return np.array([indices.get(name, np.nan) for name in names])
 
 
 def in_type(moments: Any, kind: pa.DataType) -> Any:

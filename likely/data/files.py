@@ -4,20 +4,19 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from likely.data.arrow import check_names, plain_batch, recast, wider
-from likely.data.column_types import Joined, Settled, Written
-from likely.data.csv import Delimited
-from likely.data.formats import Format
-from likely.data.jsonl import JsonLines
-from likely.data.locations import File, found_files
-from likely.data.sampling import drawn
-from likely.data.sources import Once, Source, pieces, read_ahead
-from likely.messages import printable
+from likely.data.arrow import check_names, common_type, plain_batch, recast
+from likely.data.csv import CSV_TYPES, CsvFile
+from likely.data.jsonl import JSON_TYPES, JsonLines
+from likely.data.parquet import readable
+from likely.data.paths import File, Format, find_files
+from likely.data.sampling import sample_batches
+from likely.data.sources import Source, StreamSource, TypedSource, pieces, read_ahead
 
 _SMALL = 16 << 20
 
@@ -46,7 +45,7 @@ class Files(Source):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The types of the columns in all files together."""
+        """The types of the columns in all files."""
         if self.text:
             first = next(self._pieces(self._files[0]), None)
             return pa.schema([]) if first is None else first.schema
@@ -55,7 +54,7 @@ class Files(Source):
         for file, schema in zip(self._files[1:], schemas[1:], strict=True):
             self._check_columns(set(types), file, schema.names)
             for name, kind in zip(schema.names, schema.types, strict=True):
-                types[name] = wider(types[name], kind)
+                types[name] = common_type(types[name], kind)
         return pa.schema(list(types.items()))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -76,17 +75,14 @@ class Files(Source):
         self.done = past
 
     def _pieces(self, file: File) -> Iterator[pa.RecordBatch]:
-        if file.format.name == "jsonl":
-            return JsonLines(lambda: self.opened(file), file.label, self._missing).batches()
         if file.format.text:
-            separator = "\t" if file.format.name == "tsv" else None
-            return Delimited(lambda: self.opened(file), file.label, separator, self._missing).batches()
+            return _text_batches(lambda: self.opened(file), file.label, file.format, self._missing)
         return self._stored(file)
 
     def _stored(self, file: File) -> Iterator[pa.RecordBatch]:
         read, size = 0, file.size
         self._tell = lambda: read
-        with _OneSentence(file):
+        with _readable(file):
             for batch, share in _stored_batches(file):
                 read = int(share * size)
                 yield from pieces(plain_batch(batch))
@@ -107,38 +103,24 @@ class Files(Source):
             )
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
-        """Return rows from several places of the files."""
+        """Return rows from several row groups of the files."""
         if self.text:
             return super().sample(rows)
         if (self.total or 0) < _SMALL:
-            return drawn(list(self.batches()), rows)
-        spots = _spots(self._files)
-        share = max(1, -(-rows // len(spots)))
+            return sample_batches(list(self.batches()), rows)
+        groups = _sampled_groups(self._files)
+        share = max(1, -(-rows // len(groups)))
         taken = []
-        for file, group in spots:
-            with _OneSentence(file):
+        for file, group in groups:
+            with _readable(file):
                 first = next(_stored_batches(file, group, share), None)
             if first is not None:
                 taken.append(self._recast(plain_batch(first[0].slice(0, share))))
         return taken
 
 
-class _OneSentence:
-    """What Arrow says of a file that it cannot read, in a sentence with the file's name."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, pa.ArrowException | OSError):
-            said = " ".join(str(error).split())[:200]
-            name = {"parquet": "a Parquet", "arrow": "an Arrow"}[self._file.format.name]
-            raise ValueError(
-                f"expected {name} file in {self._file.label}, got one that cannot be read: {printable(said)}"
-            ) from None
+def _readable(file: File) -> AbstractContextManager[None]:
+    return readable(file.label, "a Parquet" if file.format.name == "parquet" else "an Arrow")
 
 
 def _parquet(file: File) -> Any:
@@ -158,20 +140,20 @@ def _arrow(file: File) -> Any:
 
 
 def _stored_schema(file: File) -> pa.Schema:
-    with _OneSentence(file):
+    with _readable(file):
         schema = _parquet(file).schema_arrow if file.format.name == "parquet" else _arrow(file).schema
         check_names(schema.names, file.label)
         return plain_batch(schema.empty_table()).schema
 
 
-def _spots(files: list[File], most: int = 8) -> list[tuple[File, int]]:
-    """Return places to sample: groups of rows of files, evenly spaced."""
-    spots = [
+def _sampled_groups(files: list[File], most: int = 8) -> list[tuple[File, int]]:
+    """Return row groups of files to sample, evenly spaced."""
+    groups = [
         (file, group)
         for file in files[:: max(1, len(files) // most)]
         for group in range(max(1, _parquet(file).num_row_groups) if file.format.name == "parquet" else 1)
     ]
-    return spots[:: -(-len(spots) // most)]
+    return groups[:: -(-len(groups) // most)]
 
 
 def _stored_batches(
@@ -195,7 +177,7 @@ def _stored_batches(
 
 def path_source(paths: list[str], missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
     """Return the rows of files."""
-    files = found_files(paths, format_name)
+    files = find_files(paths, format_name)
     if not files:
         raise ValueError("expected one or more paths, got none")
     kinds = sorted({file.format.name for file in files})
@@ -207,9 +189,7 @@ def path_source(paths: list[str], missing: tuple[str, ...], format_name: str | N
         weakref.finalize(source, stream.close)
         return source
     rows = Files(files, missing)
-    if not rows.text or not typed:
-        return rows
-    return Settled(rows, Joined() if kinds == ["jsonl"] else Written())
+    return _with_types(rows, files[0].format) if rows.text and typed else rows
 
 
 def stream_source(stream: Any, label: str, missing: tuple[str, ...], given: Format, typed: bool) -> Source:
@@ -218,14 +198,21 @@ def stream_source(stream: Any, label: str, missing: tuple[str, ...], given: Form
         return _CopiedStream(stream, given)
     if given.compression is not None:
         stream = pa.CompressedInputStream(pa.PythonFile(stream, "r"), given.compression)
+    raw = StreamSource(_text_batches(lambda: stream, label, given, missing, again=False))
+    return _with_types(raw, given) if typed else raw
+
+
+def _text_batches(
+    opened: Callable[[], Any], label: str, given: Format, missing: tuple[str, ...], *, again: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a text file, in types that its cells do not decide yet."""
     if given.name == "jsonl":
-        raw = Once(JsonLines(lambda: stream, label, missing).batches())
-    else:
-        separator = "\t" if given.name == "tsv" else None
-        raw = Once(Delimited(lambda: stream, label, separator, missing, again=False).batches())
-    if not typed:
-        return raw
-    return Settled(raw, Joined() if given.name == "jsonl" else Written())
+        return JsonLines(opened, label, missing).batches()
+    return CsvFile(opened, label, "\t" if given.name == "tsv" else None, missing, again).batches()
+
+
+def _with_types(raw: Source, given: Format) -> Source:
+    return TypedSource(raw, JSON_TYPES if given.name == "jsonl" else CSV_TYPES)
 
 
 class _CopiedStream(Files):

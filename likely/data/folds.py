@@ -1,10 +1,10 @@
-"""Folds by the content of rows: each is held out from the same model, wherever and in whatever order they lie.
+"""Cross-validation folds by a hash of the rows: the same ones are held out, wherever and in whatever order they come.
 
 Rows that are read again for every pass may come in other partitions and orders, so nothing but their content can say
 which fold they are in. A hash does, and equal rows share a fold, if they are few. Those that come again and again
 would be predicted by models that never saw them, and make one fold larger than the others. So they are counted first,
-their copies are dealt at random, as if they could be told apart, and every copy stands for all: it has a share in each
-fold, that of the copies dealt to it.
+their copies are assigned at random, as if they were different rows, and every copy stands for all: it has a share
+in each fold, that of the copies assigned to it.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import row_keys
-from likely.data.hashing import Keys
+from likely.data.hashing import Keys, row_keys
 from likely.data.table import Table
 from likely.statistics import Array, Assignment
 
@@ -41,9 +40,9 @@ class Frequent(NamedTuple):
 
     def plus(self, other: "Frequent") -> "Frequent":
         """Return how often rows come here and there."""
-        keys, places = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
+        keys, indices = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
         counts = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(counts, places, np.concatenate([self.counts, other.counts]))
+        np.add.at(counts, indices, np.concatenate([self.counts, other.counts]))
         return Frequent(keys, counts, self.lost + other.lost).fewer()
 
     def fewer(self) -> "Frequent":
@@ -56,29 +55,20 @@ class Frequent(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Folds:
-    """Which fold rows are in.
-
-    Parameters
-    ----------
-    count
-        how many folds there are
-    seed
-        by which rows are hashed
-    common
-        the keys of rows that come again and again, sorted
-    copies
-        how many copies of each are in each fold
-    """
+class HashedFolds:
+    """Which fold rows are in."""
 
     count: int
     seed: str
+    """by which rows are hashed"""
     common: Keys
+    """the keys of rows that come again and again, sorted"""
     copies: NDArray[np.int64]
+    """how many copies of each are in each fold"""
 
     @classmethod
-    def dealt(cls, count: int, seed: str, common: Keys, counts: NDArray[np.int64]) -> "Folds":
-        """Deal the copies of common rows at random."""
+    def assigned(cls, count: int, seed: str, common: Keys, counts: NDArray[np.int64]) -> "HashedFolds":
+        """Assign the copies of common rows at random."""
         generator = np.random.default_rng(list(seed.encode()))
         return cls(count, seed, common, generator.multinomial(counts, np.full(count, 1 / count)))
 
@@ -89,13 +79,13 @@ class Folds:
         """
         keys = row_keys(table, assignment, self.seed)
         folds = (keys % np.uint64(self.count)).astype(np.int64)
-        places = np.searchsorted(self.common, keys)
-        is_common = np.append(self.common, np.uint64(0))[places] == keys
-        is_common &= places < len(self.common)
+        indices = np.searchsorted(self.common, keys)
+        is_common = np.append(self.common, np.uint64(0))[indices] == keys
+        is_common &= indices < len(self.common)
         if not is_common.any():
             return np.arange(len(keys)), folds, None
         single, often = np.flatnonzero(~is_common), np.flatnonzero(is_common)
-        copies = self.copies[places[often]]
+        copies = self.copies[indices[often]]
         which, where = np.nonzero(copies)
         shares = copies[which, where] / copies.sum(axis=1)[which]
         return (
@@ -104,15 +94,15 @@ class Folds:
             np.concatenate([np.ones(len(single)), shares]),
         )
 
-    def without(self, fold: int) -> "HeldOut":
+    def held_out(self, fold: int) -> "HeldOutFold":
         """Return how much rows count where one fold is held out."""
-        return HeldOut(self, fold)
+        return HeldOutFold(self, fold)
 
 
-class HeldOut(NamedTuple):
-    """How much each row counts where one fold is held out: found where the rows lie, by their content."""
+class HeldOutFold(NamedTuple):
+    """How much each row counts where one fold is held out: found on the workers, by their content."""
 
-    folds: Folds
+    folds: HashedFolds
     fold: int
 
     def rest(self, table: Table, assignment: Assignment) -> tuple[Table, Assignment]:
@@ -126,7 +116,7 @@ class HeldOut(NamedTuple):
         return table.taken(kept), assignment.taken(kept)._replace(weights=weights[kept])
 
 
-def put_together(assignment: Assignment) -> Assignment:
+def whole_weights(assignment: Assignment) -> Assignment:
     """Return the weights of rows whose copies are counted together: the shares of all copies are whole numbers then.
 
     So in which order they were added does not decide which of two rows is heavier.
@@ -135,10 +125,10 @@ def put_together(assignment: Assignment) -> Assignment:
     return assignment._replace(weights=np.asarray(np.round(assignment.weights), dtype=np.float64))
 
 
-def seed_of(random_state: Any) -> str:
+def fold_seed(random_state: Any) -> str:
     """Return a seed of folds from one for random numbers; no model draws rows by the same.
 
-    >>> seed_of(0) == seed_of(0), seed_of(0) == seed_of(1)
+    >>> fold_seed(0) == fold_seed(0), fold_seed(0) == fold_seed(1)
     (True, False)
     """
     return f"fold {np.random.default_rng(random_state).integers(2**63)}"

@@ -91,12 +91,12 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column
     import pyarrow.compute as pc
 
     from likely.data.arrow import is_text
-    from likely.data.cells import words_of
+    from likely.data.cells import boolean_words
 
-    holes = column.is_null(nan_is_null=True)
+    is_missing = column.is_null(nan_is_null=True)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    missing = values[holes.to_numpy()]
+    missing = values[is_missing.to_numpy()]
     empty, learned = pa.types.is_null(column.type), () if known is None else known.words
     if missing.dtype.kind == "M":
         from likely.data.dates import in_type
@@ -106,7 +106,7 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column
     elif all(type(value) is int for value in missing) and (empty or pa.types.is_integer(column.type)):
         found = whole_numbers(missing, column_type(known) if empty else column.type)
     elif all(type(value) is bool for value in missing) and (is_text(column.type) or (empty and learned)):
-        found = in_words(missing, (() if empty else words_of(column)) or learned or _digits(column, known))
+        found = in_words(missing, (() if empty else boolean_words(column)) or learned or _digits(column, known))
     elif pa.types.is_floating(column.type):  # which may hold integers that it cannot tell from their neighbours
         found = pa.array([None if value is None else float(value) for value in missing.tolist()], pa.float64())
     else:
@@ -115,19 +115,19 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column
         found = found.cast(column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         column = column.cast(found.type)
-    return pc.replace_with_mask(column.combine_chunks(), holes.combine_chunks(), found)
+    return pc.replace_with_mask(column.combine_chunks(), is_missing.combine_chunks(), found)
 
 
 def moments(
     column: Column, cells: Mapping[str, NDArray[Any]], generator: "np.random.Generator | None"
 ) -> NDArray[np.datetime64]:
     """Return the dates of a column whose parts were found; what is the same in all rows the column knows."""
-    from likely.data.dates import put_together
+    from likely.data.dates import dates_from_parts
 
     found = dict(zip(column.parts, cells.values(), strict=True))
     rows = len(next(iter(found.values())))
     fixed = {part: [value] * rows for part, value in (*_UNKNOWN, *column.fixed.items())}
-    return put_together({**fixed, **found}, generator)
+    return dates_from_parts({**fixed, **found}, generator)
 
 
 def drawn_dates(

@@ -1,23 +1,174 @@
-"""Hashes of 64 bits, by splitmix64: the same on every machine."""
+"""Hashes of 64 bits, the same on every machine: of texts, of rows of a table, and of rows of Arrow batches."""
 
-from typing import Any
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from likely import native
+from likely.data.table import Block, SparseRows, Table
+from likely.statistics import Array, Assignment
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Keys = NDArray[np.uint64]
 
 GOLDEN, FIRST = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """The golden ratio, by which splitmix64 counts, and its first multiplier, as the core has them."""
 _SECOND = np.uint64(0x94D049BB133111EB)
+# So many rows are hashed at a time, so that their cells are read while they are near.
+_TILE = 1 << 14
 
 
-def mixed(keys: Any) -> Keys:
-    """Return keys of which each bit depends on all bits of what was given.
+def mix64(keys: Any) -> Keys:
+    """Return keys of which each bit depends on all bits of those given, by the end of splitmix64.
 
-    >>> mixed(np.arange(1, 3, dtype=np.uint64)).tolist()
+    >>> mix64(np.arange(1, 3, dtype=np.uint64)).tolist()
     [6238072747940578789, 15839785061582574730]
     """
     keys = (keys ^ (keys >> np.uint64(30))) * FIRST
     keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
     return np.asarray(keys ^ (keys >> np.uint64(31)))
+
+
+def text_keys(texts: Iterable[Any]) -> Keys:
+    """Return 64 bits of a hash of each text: the same on every machine."""
+    encoded = (text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogatepass") for text in texts)
+    hashed = b"".join(blake2b(text, digest_size=8).digest() for text in encoded)
+    return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
+
+
+def string_hashes(texts: Any) -> NDArray[np.intp]:
+    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
+    from likely.text.documents import buffers
+
+    keys = (native.hash_texts(buffers(texts)) >> np.uint64(1)).astype(np.intp)
+    if texts.null_count:
+        keys[texts.is_null().to_numpy(zero_copy_only=False)] = -1
+    return keys
+
+
+def row_keys(table: Table, assignment: Assignment, seed: Any) -> Keys:
+    """Return a hash of every row and its class, which depends on nothing else but the seed.
+
+    >>> rows = Assignment(np.array(["a"]), np.zeros(3, dtype=np.int32))
+    >>> keys = row_keys(Table(np.array([[5.0], [7.0], [5.0]])), rows, 0)
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    labels = text_keys(assignment.classes.tolist())
+    if isinstance(table.cells, SparseRows):
+        return combined_keys([_sparse_keys(table.cells), labels[assignment.codes]], random_keys(seed, 2))
+    return _dense_keys(table, labels[assignment.codes], seed)
+
+
+def _dense_keys(table: Table, labels: Keys, seed: Any) -> Keys:
+    width = table.columns.width
+    seeds = random_keys(seed, width + 1)
+    names = {j: text_keys(texts.tolist()) for j, texts in table.categories.items()}
+    named = sorted({*names, *table.strings})
+    numbers = [j for j in range(width) if j not in named]
+    keys = np.zeros(table.rows, dtype=np.uint64)
+    native.add_row_keys(Block(table, None).dense(), numbers, seeds[numbers], keys)
+    for first in range(0, table.rows, _TILE):
+        rows = slice(first, first + _TILE)
+        tile = table.between(first, first + _TILE)
+        codes = Block(tile, named).values()
+        cells = (
+            string_hashes(tile.strings[j]) if j in tile.strings else _cell_keys(codes[:, k], names[j])
+            for k, j in enumerate(named)
+        )
+        keys[rows] = combined_keys([*cells, labels[rows]], seeds[[*named, width]], keys[rows])
+    return keys
+
+
+def _sparse_keys(cells: SparseRows) -> Keys:
+    """Return a key of every row of a sparse matrix, whatever the order of its cells; one of 0 says nothing."""
+    values = _cell_keys(cells.values.astype(np.float64), None)
+    keys = mix64(mix64(cells.indices.astype(np.uint64) * GOLDEN + GOLDEN) + values)
+    keys[values == 0] = 0
+    # Differences of sums that are taken modulo 2⁶⁴ are exact.
+    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(keys, dtype=np.uint64)])
+    return np.diff(before[cells.starts])
+
+
+def random_keys(seed: Any, number: int) -> Keys:
+    """Return as many random keys; they are the same on every machine."""
+    # By a hash of what the seed looks like: NumPy's own generators would have to be imported first.
+    return mix64(text_keys([seed]) + GOLDEN * np.arange(1, number + 1, dtype=np.uint64))
+
+
+def combined_keys(columns: Iterable[NDArray[Any]], seeds: Keys, total: Any = 0) -> Keys:
+    """Return a hash of every row: of 64 bits, so that different rows with the same one need not be thought of.
+
+    ``total``: what other columns add, as the core has it.
+    """
+    for column, seed in zip(columns, seeds, strict=True):
+        keys = column.astype(np.uint64)
+        keys += seed
+        keys *= FIRST
+        keys ^= keys >> np.uint64(32)
+        keys *= seed | np.uint64(1)
+        keys += total
+        total = keys
+    return mix64(total)
+
+
+def _cell_keys(cells: Array, names: Keys | None) -> Keys:
+    cells = cells + 0.0  # −0 is 0, and a column of a matrix is contiguous
+    missing = np.isnan(cells)
+    if names is not None:
+        return np.asarray(np.append(names, GOLDEN)[np.where(missing, len(names), cells).astype(np.intp)])
+    keys = cells.view(np.uint64)
+    keys[missing] = GOLDEN
+    return keys
+
+
+def content_keys(batch: "pa.RecordBatch") -> Keys:
+    """Return a hash of every row's cells: the same of integers and floats, and wherever a column stands."""
+    keys = np.zeros(batch.num_rows, dtype=np.uint64)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        seed = text_keys([name])
+        text = _text_keys(column)
+        if text is not None:
+            keys += mix64(text + seed[0]) * (seed[0] | np.uint64(1))
+        elif (numbers := _numbers(column)) is not None:
+            native.add_row_keys(numbers[:, None], None, seed, keys)
+    return mix64(keys)
+
+
+def _text_keys(column: Any) -> Keys | None:
+    import pyarrow as pa
+
+    from likely.data.arrow import is_text
+    from likely.text.documents import buffers
+
+    if pa.types.is_dictionary(column.type):
+        names = _text_keys(column.dictionary)
+        if names is None:
+            return None
+        codes = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+        return np.asarray(np.append(names, GOLDEN)[codes])
+    if not is_text(column.type):
+        return None
+    keys = np.array(native.hash_texts(buffers(column)))
+    if column.null_count:
+        keys[column.is_null().to_numpy(zero_copy_only=False)] = GOLDEN
+    return keys
+
+
+def _numbers(column: Any) -> NDArray[Any] | None:
+    """Return a column as floats, NaN where a cell is missing; None if it is of lists, or nothing."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_temporal(kind):
+        column = column.cast(pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64())
+    elif pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return None
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likely.data.arrow import is_text, is_true_or_false, plain, text_of
-from likely.data.cells import UnfitCellError, source_of, timestamps, words_of
-from likely.data.column import (
+from likely.data.cells import UnfitCellError, boolean_words, source_of, timestamps
+from likely.data.dates import date_part
+from likely.data.hashing import content_keys
+from likely.data.rows import Rows
+from likely.data.schema import (
     ALMOST_NUMBERS,
     COMMAS,
     FAMILIES,
@@ -23,11 +26,8 @@ from likely.data.column import (
     PARTS,
     Column,
     Seen,
+    check_name,
 )
-from likely.data.dates import date_part
-from likely.data.rows import Rows
-from likely.data.sampling import content_keys
-from likely.data.schema import check_name
 from likely.messages import Setting
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _column(name: str, cells: Any, given: str | None, once: Callable[[], Any], c
     if kind != "date":
         extent = _range(cells) if named and kind in ("number", "integer") and source in ("number", "integer") else None
         large = LARGE if kind == "integer" and str(cells.type) == LARGE else ""
-        words = words_of(cells) if kind == "boolean" and is_text(cells.type) else ()
+        words = boolean_words(cells) if kind == "boolean" and is_text(cells.type) else ()
         return Column(name, kind, source, family, type=large, range=extent, seen=seen, words=words)
     parts, fixed = _parts(name, cells)
     if not parts:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.json
 
-from likely.data.arrow import check_names, from_records, plain_batch, without_words
-from likely.data.sources import BLOCK
+from likely.data.arrow import check_names, common_type, from_records, is_text, plain_batch, recast, words_as_missing
+from likely.data.sources import BLOCK, TypeInference
 from likely.native import json_is_deeper
 
 _LONGEST = 64 << 20
@@ -36,7 +36,7 @@ class JsonLines(NamedTuple):
                     batch = self._slow(block, first)
                 if batch.num_rows:
                     empty = False
-                    yield without_words(batch, self.missing)
+                    yield words_as_missing(batch, self.missing)
             first += block.count(b"\n")
         if empty:
             raise ValueError(f"expected an object in each line of {self.label}, got an empty file")
@@ -68,7 +68,7 @@ class JsonLines(NamedTuple):
     def _fast(self, block: bytes, text: set[str], order: dict[str, None]) -> pa.RecordBatch | None:
         """Return a block as Arrow reads it, or None if Arrow cannot, or not as it is meant.
 
-        Arrow puts columns whose types it is told first: ``order`` has the names as they came.
+        Arrow puts columns whose types are given first: ``order`` has the names as they came.
         """
         if json_is_deeper(block, _DEEPEST):
             return None
@@ -134,3 +134,15 @@ def _pairs(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         check_names([name for name, _ in pairs], where)
     return dict(pairs)
+
+
+def _json_type(kind: pa.DataType, column: Any) -> pa.DataType:
+    return kind if column.null_count == len(column) and not is_text(kind) else common_type(kind, column.type)
+
+
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    return pa.nulls(len(column), kind) if column.null_count == len(column) else recast(column, kind)
+
+
+JSON_TYPES = TypeInference(_json_type, _cast)
+"""cells are typed batch by batch: the widest of these types"""

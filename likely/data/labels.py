@@ -1,4 +1,4 @@
-"""Labels and weights of rows, checked once: the sorted classes, and the place of each row's among them."""
+"""Labels and weights of rows, checked once: the sorted classes, and the index of each row's among them."""
 
 import re
 from typing import Any
@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.messages import tell
+from likely.messages import warn
 from likely.statistics import Array, Assignment, Labels
 
 
 def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels, NDArray[np.int32]]:
-    """Return the distinct labels, sorted, and each row's place among them; ``partly``: −1 where a label is missing.
+    """Return the distinct labels, sorted, and the code of each row; ``partly``: −1 where a label is missing.
 
     >>> read_labels(["no", "yes", "no"], 3)
     (array(['no', 'yes'], dtype='<U3'), array([0, 1, 0], dtype=int32))
@@ -23,7 +23,7 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         raise ValueError("requires y to be passed, but the target y is None: give one label for each row of X")
     if isinstance(labels, np.ma.MaskedArray):
         labels = labels.tolist()  # None where they are masked
-    elif _has_nulls(labels):  # NumPy would make floats of integers with holes
+    elif _has_nulls(labels):  # NumPy would make floats of integers with missing ones
         labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     y = np.asarray(labels)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -49,8 +49,8 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         distinct_labels = sorted(set(values))
         own = y.dtype if listed is None else None
         named: Labels = text_array(distinct_labels, "y") if own is None else np.array(distinct_labels, dtype=own)
-        place = {label: i for i, label in enumerate(distinct_labels)}
-        return named, np.fromiter(map(place.__getitem__, values), dtype=np.int32, count=len(values))
+        index = {label: i for i, label in enumerate(distinct_labels)}
+        return named, np.fromiter(map(index.__getitem__, values), dtype=np.int32, count=len(values))
     if listed is not None:
         y = np.asarray(listed, dtype=object)
     if (missing := missing_labels(y, labels)).any():
@@ -60,15 +60,15 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
             f"({int(missing.sum())} missing, Input contains NaN): leave these rows out"
         )
     try:
-        classes, places = np.unique(y, return_inverse=True)
+        classes, indices = np.unique(y, return_inverse=True)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y})
         raise TypeError(f"expected labels of one type, got {' and '.join(kinds)}: convert y to one of them") from None
-    return classes, places.astype(np.int32)
+    return classes, indices.astype(np.int32)
 
 
 def _has_nulls(labels: Any) -> bool:
-    """Say whether there are holes among whole numbers of Arrow, Polars or pandas' nullable types."""
+    """Say whether values are missing among whole numbers of Arrow, Polars or pandas' nullable types."""
     kind = str(getattr(labels, "type", getattr(labels, "dtype", ""))).lower()
     if not re.match(r"u?int\d+|bool", kind):
         return False
@@ -125,8 +125,8 @@ def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
     if np.any(y != np.trunc(y)):
         example = y[y != np.trunc(y)][0]
         raise ValueError(f"Unknown label type: continuous. Expected classes, got numbers such as {example} in y")
-    classes, places = np.unique(y, return_inverse=True)
-    return classes, places.astype(np.int32)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.int32)
 
 
 def _warn_column_vector() -> None:
@@ -134,7 +134,7 @@ def _warn_column_vector() -> None:
 
     exceptions = sys.modules.get("sklearn.exceptions")
     category = UserWarning if exceptions is None else exceptions.DataConversionWarning
-    tell("A column-vector y was passed when a 1d array was expected: give y.ravel()", category)
+    warn("A column-vector y was passed when a 1d array was expected: give y.ravel()", category)
 
 
 def read_weights(weights: Any, rows: int) -> Array | None:

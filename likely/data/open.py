@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from likely.data.arrow import check_names, checked_name, from_records, from_values, plain_batch
-from likely.data.sources import Again, Held, Once, Source
+from likely.data.sources import RepeatableSource, Source, StreamSource, TableSource
 from likely.messages import Advice
 
 
-def source_of(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
+def open_source(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
     """Return the rows of anything that is a table."""
     if _is_path(data) or (isinstance(data, list | tuple) and data and all(map(_is_path, data))):
         from likely.data.files import path_source
@@ -45,8 +45,7 @@ def _described(data: Any) -> str:
 
 def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
     from likely.data.files import stream_source
-    from likely.data.formats import stated
-    from likely.data.locations import OPEN_WITH_FORMAT
+    from likely.data.paths import OPEN_WITH_FORMAT, parse_format
 
     if isinstance(data, io.TextIOBase):
         raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")
@@ -54,30 +53,32 @@ def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typ
         raise ValueError(Advice("expected the format of an open file, got none: ", OPEN_WITH_FORMAT, ", such as 'csv'"))
     name = getattr(data, "name", None)
     return stream_source(
-        data, repr(name) if isinstance(name, str) else "the stream", missing, stated(format_name), typed
+        data, repr(name) if isinstance(name, str) else "the stream", missing, parse_format(format_name), typed
     )
 
 
 def _in_memory(data: Any) -> Source | None:
     if isinstance(data, pa.Table):
-        return Held(data)
+        return TableSource(data)
     if isinstance(data, pa.RecordBatch):
-        return Held(pa.Table.from_batches([data]))
+        return TableSource(pa.Table.from_batches([data]))
     if isinstance(data, pa.RecordBatchReader):
-        return Once((plain_batch(batch) for batch in data), plain_batch(data.schema.empty_table()).schema)
+        return StreamSource((plain_batch(batch) for batch in data), plain_batch(data.schema.empty_table()).schema)
     if hasattr(data, "to_batches") and hasattr(data, "count_rows"):  # a dataset of Arrow's
-        return Again(data.schema, lambda: data.to_batches(batch_readahead=1, fragment_readahead=1), data.count_rows())
+        return RepeatableSource(
+            data.schema, lambda: data.to_batches(batch_readahead=1, fragment_readahead=1), data.count_rows()
+        )
     module = type(data).__module__.partition(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
         return _pandas(data)
     if module == "pandas" and hasattr(data, "to_frame"):
         return _pandas(data.to_frame(data.name if isinstance(data.name, str) else "0"))
     if module == "polars" and hasattr(data, "collect_batches"):
-        return Again(_polars(data.limit(0).collect()).schema, lambda: _lazy_batches(data))
+        return RepeatableSource(_polars(data.limit(0).collect()).schema, lambda: _lazy_batches(data))
     if module == "polars" and hasattr(data, "collect"):
-        return Held(_polars(data.collect()))
+        return TableSource(_polars(data.collect()))
     if module == "polars":
-        return Held(_polars(data))
+        return TableSource(_polars(data))
     if hasattr(data, "__arrow_c_stream__"):
         return _streamed(data)
     if isinstance(data, np.ndarray):
@@ -92,7 +93,7 @@ def _in_memory(data: Any) -> Source | None:
 def _streamed(data: Any) -> Source:
     """Return what speaks Arrow; a relation of DuckDB is asked again for every pass."""
     reader = pa.RecordBatchReader.from_stream(data)
-    return Again(reader.schema, lambda: pa.RecordBatchReader.from_stream(data))
+    return RepeatableSource(reader.schema, lambda: pa.RecordBatchReader.from_stream(data))
 
 
 def _polars(frame: Any) -> pa.Table:
@@ -117,7 +118,7 @@ def _pandas(frame: Any) -> Source:
         where = f"column {names[j] if names else j!r}"
         columns.append(from_values(column.array if column.dtype == object else column, where))
     table = pa.table(columns, names=[str(j) for j in range(len(columns))] if names is None else list(names))
-    return Held(table, named=names is not None)
+    return TableSource(table, named=names is not None)
 
 
 def _array(data: Any) -> Source | None:
@@ -128,7 +129,7 @@ def _array(data: Any) -> Source | None:
     if isinstance(data, np.ma.MaskedArray):
         data = np.ma.filled(data.astype(np.float64), np.nan)
     columns = [from_values(data[:, j], f"column {j}") for j in range(data.shape[1])]
-    return Held(pa.table(columns, names=[str(j) for j in range(len(columns))]), named=False)
+    return TableSource(pa.table(columns, names=[str(j) for j in range(len(columns))]), named=False)
 
 
 def _columns(data: Mapping[Any, Any]) -> Source:
@@ -147,18 +148,18 @@ def _columns(data: Mapping[Any, Any]) -> Source:
             f"expected columns of one length, got {lengths[shortest]} cells in {shortest!r} and {lengths[longest]} in "
             f"{longest!r}"
         )
-    return Held(pa.table(columns))
+    return TableSource(pa.table(columns))
 
 
 def _list(data: Any) -> Source | None:
     if not data or isinstance(data[0], Mapping):
-        return Held(pa.Table.from_batches([from_records(data, lambda i: f"row {i + 1}")]))
+        return TableSource(pa.Table.from_batches([from_records(data, lambda i: f"row {i + 1}")]))
     if isinstance(data[0], list | tuple | np.ndarray):
         widths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in data}
         if len(widths) > 1:
             raise ValueError(f"expected rows of one length, got {min(widths)} and {max(widths)} cells")
         columns = [from_values([row[j] for row in data], f"column {j}") for j in range(len(data[0]))]
-        return Held(pa.table(columns, names=[str(j) for j in range(len(columns))]), named=False)
+        return TableSource(pa.table(columns, names=[str(j) for j in range(len(columns))]), named=False)
     return None
 
 
@@ -172,4 +173,4 @@ def _generated(data: Iterator[Any]) -> Source:
                 raise TypeError(f"expected tables or frames, one by one, got {_described(part)}")
             yield from source.batches()
 
-    return Once(batches())
+    return StreamSource(batches())

@@ -1,24 +1,66 @@
-"""A progress bar on the terminal while rows are read, if that takes long and a person looks on."""
+"""The progress line on the terminal, while something takes long and a person looks on."""
 
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from likely.data.rows import Rows
 
-PATIENCE = 0.7
-"""Seconds before the bar is shown."""
+PATIENCE, AGAIN = 1.0, 0.1
+"""Seconds before the line is shown, and between two of it."""
+_WIDTH = 40
 _ONE = Lock()
-"""held by who watches: what is read within is part of it"""
+"""held by the bar that is shown: what is read within is part of it"""
+
+
+def is_terminal() -> bool:
+    """Say whether a person looks on: errors go to a terminal, not to a file, or whatever was put in its place."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+class ProgressLine:
+    """One line on the terminal that says how far something is which takes some seconds."""
+
+    def __init__(self, wanted: bool = True):
+        self._began = self._shown = monotonic()
+        self._wanted = bool(wanted) and is_terminal()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def __call__(self, text: Callable[[], str]) -> None:
+        """Show the line, if it is time to."""
+        now = monotonic()
+        if self._wanted and now - self._began > PATIENCE and now - self._shown > AGAIN:
+            self._shown = now
+            self._show(text())
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shown > self._began:
+            self._show("")
+
+    def _show(self, line: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r{line[:width]:<{width}}\r")
+        sys.stderr.flush()
 
 
 @contextmanager
-def watched(rows: "Rows", doing: str) -> Iterator[None]:
+def progress_bar(rows: "Rows", doing: str) -> Iterator[None]:
     """Show how far rows have been read."""
-    if not looked_at() or not _ONE.acquire(blocking=False):
+    if not is_terminal() or not _ONE.acquire(blocking=False):
         yield
         return
     done = Event()
@@ -32,33 +74,20 @@ def watched(rows: "Rows", doing: str) -> Iterator[None]:
         _ONE.release()
 
 
-def looked_at() -> bool:
-    """Say whether a person looks on: errors go to a terminal, not to a file, or whatever was put in its place."""
-    try:
-        return sys.stderr.isatty()
-    except (AttributeError, ValueError):
-        return False
-
-
 def _watch(rows: "Rows", doing: str, done: Event) -> None:
-    if done.wait(PATIENCE):
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    began = monotonic()
+    with ProgressLine() as line:
+        while not done.wait(1.01 * AGAIN):
+            line(lambda: _bar(doing, *rows.progress, monotonic() - began))
 
-    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[read]}")]
-    bar = Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-    with bar:
-        task = bar.add_task(doing, total=None, read="")
-        while not done.wait(0.1):
-            read, total, unit = rows.progress
-            counted = f"{read / 1e6:,.1f} MB" if unit == "bytes" else f"{read:,} {unit}"
-            # Reading runs ahead of the work: what has been read whole is not done yet.
-            bar.update(task, total=total, completed=read if total is None else min(read, total - 1), read=counted)
+
+def _bar(doing: str, read: int, total: int | None, unit: str, seconds: float) -> str:
+    """Return a bar as text.
+
+    >>> _bar("reading", 5_000_000, 10_000_000, "bytes", 61.5)
+    'reading [####################                    ] 5.0 MB 1:01'
+    """
+    counted = f"{read / 1e6:,.1f} MB" if unit == "bytes" else f"{read:,} {unit}"
+    # Reading runs ahead of the work: what has been read whole is not done yet.
+    filled = "" if total is None else f"[{'#' * (_WIDTH * min(read, total - 1) // max(1, total)):<{_WIDTH}}] "
+    return f"{doing} {filled}{counted} {seconds // 60:.0f}:{int(seconds % 60):02}"

@@ -27,16 +27,11 @@ class Progress(NamedTuple):
 
 
 class Rows:
-    """A table, wherever it lies, to be read in batches, as often as needed."""
+    """A table, in memory or out-of-core, to be read in batches, as often as needed."""
 
     def __init__(self, source: "Source", missing: Collection[str] = ()) -> None:
         self._source = source
         self._missing = tuple(missing)
-
-    @classmethod
-    def of(cls, table: "pa.Table") -> "Rows":
-        """Return rows that were read already."""
-        return open_rows(table)
 
     @property
     def schema(self) -> "pa.Schema":
@@ -53,13 +48,13 @@ class Rows:
         """The text that stands for a missing cell."""
         return self._missing
 
-    def also_missing(self, words: Collection[str]) -> "Rows":
+    def with_missing(self, words: Collection[str]) -> "Rows":
         """Return the same rows, in which more words stand for a missing cell."""
         more = [word for word in words if word not in self._missing]
         return Rows(self._source, (*self._missing, *more)) if more else self
 
     def filtered(self, chosen: "NDArray[np.bool_]") -> "Rows":
-        """Return some of the rows, which lie in memory.
+        """Return some of the rows, which must be in memory.
 
         >>> from likely.data.rows import open_rows
         >>> open_rows({"age": [31, 40, 52]}).filtered(np.array([True, False, True])).count()
@@ -67,15 +62,15 @@ class Rows:
         """
         import pyarrow as pa
 
-        from likely.data.sources import Held
+        from likely.data.sources import TableSource
 
         table = pa.Table.from_batches(self._source.batches(), self.schema).filter(pa.array(chosen))
-        return Rows(Held(table, named=self._source.named), self._missing)
+        return Rows(TableSource(table, named=self._source.named), self._missing)
 
     @property
-    def held(self) -> bool:
-        """Whether all rows lie in memory."""
-        return self._source.held
+    def in_memory(self) -> bool:
+        """Whether all rows are in memory."""
+        return self._source.in_memory
 
     @property
     def partitions(self) -> int:
@@ -87,41 +82,43 @@ class Rows:
         """How far the last of the ``batches`` has been read."""
         return Progress(self._source.done, self._source.total, self._source.unit)
 
-    def batches(self, *, coded: bool = False) -> "Iterator[pa.RecordBatch]":
+    def batches(self, *, dictionaries: bool = False) -> "Iterator[pa.RecordBatch]":
         """Return all rows, some megabytes at a time. Every call begins again at the first row.
 
-        ``coded``: columns of text may come as dictionaries, where that is how they lie.
+        ``dictionaries``: columns of text may come as dictionaries, where that is how they are stored.
         """
-        from likely.data.arrow import without_words
+        from likely.data.arrow import words_as_missing
 
-        for batch in self._source.coded_batches() if coded else self._source.batches():
-            yield without_words(batch, self._missing)
+        for batch in self._source.dictionary_batches() if dictionaries else self._source.batches():
+            yield words_as_missing(batch, self._missing)
 
     def count(self) -> int:
         """Return how many rows there are. Of rows that pass by once, this reads the rest."""
         return self._source.count()
 
     def map(self, work: "Callable[[Rows], T]") -> "list[T]":
-        """Return what is made of the rows: of each partition, in their order, if they lie in several."""
-        return [self._watched(work)]
+        """Return what is made of the rows: of each partition, in their order, if there are several."""
+        return [self._with_progress(work)]
 
     def reduce(self, work: "Callable[[Rows], T]", add: "Callable[[T, T], T]") -> "T":
         """Return what is made of the rows, that of all partitions added up in their order if there are several."""
-        return self._watched(work)
+        return self._with_progress(work)
 
-    def _watched(self, work: "Callable[[Rows], T]") -> "T":
-        from likely.data.progress import watched
+    def _with_progress(self, work: "Callable[[Rows], T]") -> "T":
+        from likely.data.progress import progress_bar
 
-        if self.held:
+        if self.in_memory:
             return work(self)
-        with watched(self, "reading"):
+        with progress_bar(self, "reading"):
             return work(self)
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows, from all over the table where that is cheap."""
-        from likely.data.arrow import joined, without_words
+        from likely.data.arrow import concat_batches, words_as_missing
 
-        return joined([without_words(batch, self._missing) for batch in self._source.sample(rows)], self.schema)
+        return concat_batches(
+            [words_as_missing(batch, self._missing) for batch in self._source.sample(rows)], self.schema
+        )
 
 
 def open_rows(data: Any, *, missing: Any = (), format: str | None = None, typed: bool = True) -> Rows:  # noqa: A002
@@ -150,12 +147,12 @@ def open_rows(data: Any, *, missing: Any = (), format: str | None = None, typed:
     >>> [batch.to_pylist() for batch in rows.batches()]
     [[{'age': 31, 'city': 'Oslo'}, {'age': None, 'city': None}]]
     """
-    from likely.data.open import source_of
+    from likely.data.open import open_source
 
     missing = missing_words(missing)
     if isinstance(data, Rows):
-        return data.also_missing(missing)
-    return Rows(source_of(data, missing, format, typed), missing)
+        return data.with_missing(missing)
+    return Rows(open_source(data, missing, format, typed), missing)
 
 
 def missing_words(missing: Any) -> tuple[str, ...]:

@@ -3,16 +3,16 @@
 import io
 import tempfile
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from likely.data.arrow import UNNAMED, is_named, plain_batch
-from likely.data.sampling import drawn, drawn_as_they_come
+from likely.data.sampling import sample_batches, sample_stream
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""
@@ -22,33 +22,31 @@ KEPT = 64 << 20
 """So many bytes at most are kept in memory to save a second reading."""
 _LOOKED_AT = 1 << 30
 """So many bytes at most are read to find out what columns are."""
+_SAMPLED, _PARTS = 2000, 16
 
 
-class Source(ABC):
+class Source:
     """Something that has rows."""
 
+    schema: pa.Schema
+    """the types of the columns"""
     done: int = 0
     total: int | None = None
     unit: str = "rows"
-    held: bool = False
-    """whether all rows lie in memory"""
-
-    @property
-    @abstractmethod
-    def schema(self) -> pa.Schema:
-        """The types of the columns."""
+    in_memory: bool = False
+    """whether all rows are in memory"""
 
     @property
     def named(self) -> bool:
         """Whether the columns have names."""
         return is_named(self.schema)
 
-    @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, from the first one on."""
+        raise NotImplementedError
 
-    def coded_batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows; of columns of text, those that a file keeps as places in a list may come so."""
+    def dictionary_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows; of columns of text, those that a file keeps as dictionaries may come so."""
         return self.batches()
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
@@ -89,20 +87,15 @@ def read_ahead(batches: Generator[pa.RecordBatch, None, None]) -> Iterator[pa.Re
             yield batch
 
 
-class Held(Source):
+class TableSource(Source):
     """A table in memory."""
 
-    held = True
+    in_memory = True
 
     def __init__(self, table: pa.Table, *, named: bool = True) -> None:
         batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
         self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
-        self.total = table.num_rows
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The types of the columns."""
-        return self._batches[0].schema
+        self.schema, self.total = self._batches[0].schema, table.num_rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
@@ -114,21 +107,16 @@ class Held(Source):
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return rows drawn by their content."""
-        return drawn(self._batches, rows)
+        return sample_batches(self._batches, rows)
 
 
-class Again(Source):
+class RepeatableSource(Source):
     """Something that gives its batches again whenever it is asked."""
 
     def __init__(
         self, schema: pa.Schema, ask: Callable[[], Iterable[pa.RecordBatch]], total: int | None = None
     ) -> None:
-        self._schema, self._ask, self.total = schema, ask, total
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """The types of the columns."""
-        return plain_batch(self._schema.empty_table()).schema
+        self.schema, self._ask, self.total = plain_batch(schema.empty_table()).schema, ask, total
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
@@ -140,7 +128,7 @@ class Again(Source):
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return rows drawn from all batches; of very many, from those of the first gigabyte."""
-        return drawn_as_they_come(self._first(_LOOKED_AT), rows)
+        return sample_stream(self._first(_LOOKED_AT), rows)
 
     def _first(self, size: int) -> Iterator[pa.RecordBatch]:
         for batch in self.batches():
@@ -150,18 +138,13 @@ class Again(Source):
                 return
 
 
-class Passing(Source):
+class SinglePassSource(Source):
     """A stream that is read once, where it passes by. Nothing is kept of it."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        self._schema = plain_batch(schema.empty_table()).schema
+        self.schema = plain_batch(schema.empty_table()).schema
         self._live = iter(batches)
         self._begun = False
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The types of the columns."""
-        return self._schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, if nobody has asked for them before."""
@@ -182,39 +165,38 @@ class Passing(Source):
             yield from pieces(plain_batch(batch))
 
 
-class Once(Source):
+class StreamSource(Source):
     """A stream that can be read once. What was read is kept, on disk if it is much, and so can be read again."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema | None = None) -> None:
         # A batch of no rows still says what the columns are.
         self._live = (piece for batch in batches for piece in (pieces(batch) if batch.num_rows else (batch,)))
-        self._schema = schema
-        self._places: list[tuple[int, int]] = []
+        if schema is not None:
+            self.schema = schema
+        self._stored: list[tuple[int, int]] = []
         self._file = tempfile.SpooledTemporaryFile(max_size=KEPT)  # noqa: SIM115, lives as long as the source
         weakref.finalize(self, self._file.close)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
-        """The types of the columns, by the first batch."""
-        if self._schema is None:
-            first = next(self.batches(), None)
-            self._schema = pa.schema([]) if first is None else first.schema
-        return self._schema
+        """The types of the columns, by the first batch unless they are known."""
+        first = next(self.batches(), None)
+        return pa.schema([]) if first is None else first.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows: those that were read already, then those that come."""
-        self.done = place = 0
+        self.done = number = 0
         while True:
-            if place == len(self._places):
+            if number == len(self._stored):
                 batch = next(self._live, None)
                 if batch is None:
                     return
                 self._keep(batch)
             else:
-                start, size = self._places[place]
+                start, size = self._stored[number]
                 self._file.seek(start)
                 batch = pa.ipc.open_stream(self._file.read(size)).read_next_batch()
-            place += 1
+            number += 1
             self.done += batch.num_rows
             yield batch
 
@@ -224,5 +206,70 @@ class Once(Source):
             writer.write_batch(batch)
         content = sink.getvalue()
         self._file.seek(0, io.SEEK_END)
-        self._places.append((self._file.tell(), content.size))
+        self._stored.append((self._file.tell(), content.size))
         self._file.write(content)
+
+
+class TypeInference(NamedTuple):
+    """How the cells of a kind of text file become typed."""
+
+    widen: Callable[[pa.DataType, Any], pa.DataType]
+    """returns a type that holds what one holds, and a column"""
+    cast: Callable[[Any, pa.DataType], Any]
+    """returns a column in the type that was found"""
+
+
+class TypedSource(Source):
+    """Rows of text files, in types found by a first pass over all of them. What is small is kept from that pass."""
+
+    def __init__(self, raw: Source, inference: TypeInference) -> None:
+        self._raw, self._inference = raw, inference
+        self._kept: list[pa.RecordBatch] | None = None
+        self._sample: list[pa.RecordBatch] = []
+        self.unit, self.total = raw.unit, raw.total
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        types: dict[str, pa.DataType] = {}
+        metadata = None
+        kept: list[pa.RecordBatch] | None = []
+        size, step = 0, 1
+        for i, batch in enumerate(self._raw.batches()):
+            metadata = batch.schema.metadata if i == 0 else metadata
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                types[name] = self._inference.widen(types.get(name, pa.null()), column)
+            size += batch.nbytes
+            if kept is not None:
+                kept = [*kept, batch] if size <= KEPT else None
+            if i % step == 0:
+                self._sample += sample_batches([batch], _SAMPLED)
+                if len(self._sample) > _PARTS:
+                    del self._sample[1::2]
+                    step *= 2
+        schema = pa.schema(list(types.items()), metadata=metadata)
+        self._kept = None if kept is None else [self._typed(batch, schema) for batch in kept]
+        return schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows."""
+        schema = self.schema
+        self.done = 0
+        for batch in self._raw.batches() if self._kept is None else self._kept:
+            self.done = self._raw.done
+            yield batch if self._kept is not None else self._typed(batch, schema)
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return rows, drawn by their content, of all that was kept of the first pass."""
+        schema = self.schema
+        if self._kept is not None:
+            return sample_batches(self._kept, rows)
+        return [self._typed(batch, schema) for batch in sample_batches(self._sample, rows)]
+
+    def _typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        found = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns = [
+            self._inference.cast(found[name], kind) if name in found else pa.nulls(batch.num_rows, kind)
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)

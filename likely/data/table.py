@@ -1,9 +1,9 @@
 """From what the user has to what the core reads: matrices and sparse counts, checked once.
 
-Nothing is copied that the core can read where it lies.
+Nothing is copied that the core can read in place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -55,39 +55,34 @@ class Columns(NamedTuple):
 
     def listed(self, columns: list[int], most: int = 5) -> str:
         """Return columns for a sentence: ``column 'age'``, or ``columns 3, 4 and 7 more``."""
-        shown = ", ".join(str(j) if self.names is None else repr(self.names[j]) for j in columns[:most])
-        more = f" and {len(columns) - most} more" if len(columns) > most else ""
-        return f"column{'s' if len(columns) > 1 else ''} {shown}{more}"
+        names = columns if self.names is None else [self.names[j] for j in columns]
+        return f"column{'s' if len(columns) > 1 else ''} {listed(names, most)}"
+
+
+def listed(names: Iterable[Any], most: int = 5) -> str:
+    """Return names for a sentence: the first of them, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns.
-
-    Parameters
-    ----------
-    cells
-        the numbers; NaN is a missing cell
-    names
-        the names of the columns, if they have any
-    reader
-        who reads the table, for messages
-    categories
-        of every column of categories by name (its number in the table): the distinct names, as an array of text, of
-        which the cells hold the places 0, 1, 2, …
-    kinds
-        what every column is: "number", "integer", "boolean" or "category"; none if nobody has looked
-    numbers
-        where each row was in the data that it came from, counted from 0, for messages; None if they are all of them
-    """
+    """Rows and columns."""
 
     cells: NDArray[Any] | SparseRows
+    """the numbers; NaN is a missing cell"""
     names: tuple[str, ...] | None = None
     reader: str | None = None
+    """who reads the table, for messages"""
     categories: Mapping[int, Labels] = field(default_factory=dict)
+    """of every column of categories (its number): the distinct names, of which the cells hold the codes 0, 1, 2, …"""
     kinds: tuple[str, ...] = ()
+    """what every column is: "number", "integer", "boolean" or "category"; none if nobody has looked"""
     numbers: Sequence[int] | NDArray[np.int64] | None = None
+    """where each row was in the data that it came from, from 0, for messages; None if they are all of them"""
     strings: Mapping[int, Any] = field(default_factory=dict)
+    """of every column of text (its number): the texts, as an Arrow array"""
 
     @property
     def rows(self) -> int:
@@ -112,8 +107,8 @@ class Table:
         """Return a copy of some of the rows; ``rows``: numbers, or one boolean for each."""
         cells = self.cells.taken(rows) if isinstance(self.cells, SparseRows) else self.cells[rows]
         numbers = self.row_numbers[rows]
-        places = np.flatnonzero(rows) if rows.dtype == bool else rows
-        strings = {j: texts.take(places) for j, texts in self.strings.items()}
+        indices = np.flatnonzero(rows) if rows.dtype == bool else rows
+        strings = {j: texts.take(indices) for j, texts in self.strings.items()}
         return replace(self, cells=cells, numbers=numbers, strings=strings)
 
     @property
@@ -128,20 +123,20 @@ class Table:
     def _numbers(self) -> Sequence[int] | NDArray[np.int64]:
         return range(self.rows) if self.numbers is None else self.numbers
 
-    def place(self, row: int) -> str:
+    def row_name(self, row: int) -> str:
         """Return a row in a message: rows of files and frames are counted from 1, those of arrays by their index."""
         number = int(self._numbers[row])
         return f"row {number + 1}" if self.kinds else f"row index {number}"
 
 
-class Room:
-    """Where the cells of one table after another lie: memory that is new for each would have to be made empty first."""
+class CellBuffer:
+    """Memory for the cells of one table after another: what is new for each would have to be zeroed first."""
 
     def __init__(self) -> None:
         self._numbers: NDArray[Any] = np.empty(0)
 
     def cells(self, rows: int, width: int, dtype: Any) -> NDArray[Any]:
-        """Return a place for so many cells, column by column; what was there before is gone."""
+        """Return memory for so many cells, column by column; what was there before is gone."""
         if self._numbers.dtype != dtype or len(self._numbers) < rows * width:
             self._numbers = np.empty(rows * width, dtype=dtype)
         return self._numbers[: rows * width].reshape((rows, width), order="F")

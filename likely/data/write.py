@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from likely.data.atomic import replacing
-from likely.data.formats import Format, stated
+from likely.data.paths import Format, parse_format
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,18 +39,17 @@ def write_rows(
     1,x
     ,y
     """
-    rows = 0
-    form = form if isinstance(form, Format) else stated(form)
+    form = form if isinstance(form, Format) else parse_format(form)
     if escape_formulas and not form.delimited:
         raise ValueError(f"expected csv or tsv to escape formulas in, got {form.name}, whose text is never run")
-    with (
-        _opened(to) as stream,
-        _compressed(stream, form.compression) as out,
-        _Writer(out, form.name, escape_formulas) as writer,
-    ):
+    rows, writer = 0, None
+    with _opened(to) as stream, _compressed(stream, form.compression) as out:
         for table in tables:
-            writer.write(table)
+            writer = writer or _writer(out, form.name, table.schema, escape_formulas)
+            writer.write_table(table)
             rows += table.num_rows
+        if writer is not None and not form.text:
+            writer.close()
     return rows
 
 
@@ -86,44 +85,34 @@ class _LeftOpen:
         """Do nothing."""
 
 
-class _Writer:
-    """Writes tables in a format; the first one decides the columns."""
+def _writer(stream: IO[bytes], form: str, schema: "pa.Schema", escape_formulas: bool) -> Any:
+    """Return what writes tables in a format."""
+    if form == "jsonl":
+        return _JsonWriter(stream)
+    if form == "parquet":
+        from pyarrow.parquet import ParquetWriter
 
-    def __init__(self, stream: IO[bytes], form: str, escape_formulas: bool):
-        self.stream, self.form, self.escape_formulas = stream, form, escape_formulas
-        self.writer: Any = None
+        return ParquetWriter(stream, schema)
+    if form == "arrow":
+        import pyarrow as pa
 
-    def __enter__(self) -> "_Writer":
-        return self
+        return pa.ipc.new_file(stream, schema)
+    return _CsvWriter(stream, schema.names, "\t" if form == "tsv" else ",", escape_formulas)
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if self.writer is not None and kind is None:
-            self.writer.close()
 
-    def write(self, table: "pa.Table") -> None:
+class _JsonWriter:
+    """Writes JSON lines."""
+
+    def __init__(self, stream: IO[bytes]):
+        self.stream = stream
+
+    def write_table(self, table: "pa.Table") -> None:
         """Write more rows."""
-        if self.form == "jsonl":
-            lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
-            self.stream.write("".join(f"{line}\n" for line in lines).encode())
-            return
-        if self.writer is None:
-            self.writer = self._begun(table.schema)
-        self.writer.write_table(table)
-
-    def _begun(self, schema: "pa.Schema") -> Any:
-        if self.form == "parquet":
-            from pyarrow.parquet import ParquetWriter
-
-            return ParquetWriter(self.stream, schema)
-        if self.form == "arrow":
-            import pyarrow as pa
-
-            return pa.ipc.new_file(self.stream, schema)
-        separator = "\t" if self.form == "tsv" else ","
-        return _DelimitedWriter(self.stream, schema.names, separator, self.escape_formulas)
+        lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
+        self.stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
-class _DelimitedWriter:
+class _CsvWriter:
     """Writes CSV and TSV with quotes only around cells that need them: Arrow's writer puts them around all text."""
 
     def __init__(self, stream: IO[bytes], names: list[str], separator: str, escape_formulas: bool):
@@ -152,10 +141,10 @@ class _DelimitedWriter:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from likely.data.arrow import is_coded_text, is_text
+        from likely.data.arrow import is_dictionary_text, is_text
 
         text = _text(column)
-        if not self._escape_formulas or not (is_text(column.type) or is_coded_text(column.type)):
+        if not self._escape_formulas or not (is_text(column.type) or is_dictionary_text(column.type)):
             return text
         formula = pc.match_substring_regex(text, _FORMULA)
         number = pc.match_substring_regex(text, _NUMBER)
@@ -173,9 +162,6 @@ class _DelimitedWriter:
             return column
         within = pc.replace_substring(column, '"', '""')
         return pc.if_else(quoted, pc.binary_join_element_wise('"', within, '"', ""), column)
-
-    def close(self) -> None:
-        """End the file, of which nothing is left to write."""
 
 
 def _text(column: Any) -> Any:

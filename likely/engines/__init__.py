@@ -1,10 +1,12 @@
-"""Data in partitions of an engine: which engine keeps them, and rows and labels opened wherever they lie."""
+"""Data in partitions of an engine: which engine keeps them, and rows and labels opened."""
 
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any
 
+from likely.data.detect import engine_class
+from likely.data.partitions import Engine, PartialResult, PartitionedRows, Task, add_results, in_partition_order
 from likely.data.rows import Rows, missing_words, open_rows
-from likely.engines.partitions import Engine, Made, Spread, Task, added, in_order
 
 _WHERE = "in partitions of an engine"
 
@@ -13,35 +15,24 @@ def engine_of(data: Any) -> Engine | None:
     """Return the engine that keeps some data in partitions, or is given itself; None if they are not kept by one."""
     if isinstance(data, Engine):
         return data
-    if type(data).__module__.startswith("dask.dataframe") and getattr(data, "ndim", 0) == 2:
-        from likely.engines.dask import DaskFrame
-
-        return DaskFrame(data)
-    if _is_dask_array(data) and data.ndim == 2:
-        from likely.engines.dask import DaskArray
-
-        return DaskArray(data)
-    if type(data).__module__ == "ray.data.dataset" and hasattr(data, "map_batches"):
-        from likely.engines.ray import RayDataset
-
-        return RayDataset(data)
-    if type(data).__module__.startswith("pyspark.sql") and hasattr(data, "mapInArrow"):
-        from likely.engines.spark import SparkFrame
-
-        return SparkFrame(data)
-    return None
+    found = engine_class(data)
+    if found is None:
+        return None
+    module, name = found.split(".")
+    engine: Engine = getattr(import_module(f"likely.engines.{module}"), name)(data)
+    return engine
 
 
 def rows_of(data: Any, *, missing: str | Collection[str] | None = (), typed: bool = True) -> Rows:
-    """Open a table wherever it lies: in partitions, or as ``open_rows`` does with these options."""
+    """Open a table: in partitions, or as ``open_rows`` does with these options."""
     engine = engine_of(data)
     if engine is None:
         return open_rows(data, missing=missing, typed=typed)
-    return Spread(engine, missing_words(() if missing is None else missing))
+    return PartitionedRows(engine, missing_words(() if missing is None else missing))
 
 
 def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-    """Return rows and labels that both lie in blocks as one engine, and the name of its column of labels.
+    """Return rows and labels that are both in blocks as one engine, and the name of its column of labels.
 
     Rows in partitions may have neither weights nor labels in a list: raises ValueError. All else stays as it is.
     """
@@ -51,7 +42,7 @@ def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]
     if sample_weight is not None:
         raise ValueError(
             f"expected no sample_weight of rows {_WHERE}, got one: bring the rows into memory, where weights can be "
-            "told by their order"
+            "matched by their order"
         )
     if isinstance(y, str):
         return data, y
@@ -62,8 +53,14 @@ def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]
     return paired(engine, y)
 
 
-def _is_dask_array(data: Any) -> bool:
-    return type(data).__module__.startswith("dask.array") and hasattr(data, "numblocks")
-
-
-__all__ = ["Engine", "Made", "Spread", "Task", "added", "engine_of", "in_order", "rows_of", "with_labels"]
+__all__ = [
+    "Engine",
+    "PartialResult",
+    "PartitionedRows",
+    "Task",
+    "add_results",
+    "engine_of",
+    "in_partition_order",
+    "rows_of",
+    "with_labels",
+]

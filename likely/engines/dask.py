@@ -9,10 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely.data.arrow import LABELS, UNNAMED, from_values, is_named
-from likely.data.parquet import stretches
+from likely.data.parquet import parquet_chunks
+from likely.data.partitions import FAN_IN, Answering, Engine, PartialResult, Task, add_results, use_threads
 from likely.data.rows import Rows, open_rows
 from likely.data.table import SparseRows, read_table
-from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, by_threads
 
 
 class DaskEngine(Engine):
@@ -28,19 +28,19 @@ class DaskEngine(Engine):
         """How many rows each partition has; NaN if nobody knows."""
         return (np.nan,) * self.partitions
 
-    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
+    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[PartialResult]:
         """Do a task on all partitions; results are added on the workers, some neighbours at a time."""
         import dask
 
         do, sent = dask.delayed(_done, pure=False, traverse=False), dask.delayed(task, pure=False, traverse=False)
         level = [do(sent, number, part) for number, part in enumerate(self.parts) if task.wants(number)]
         if add is not None:
-            join = dask.delayed(added, pure=False)
+            join = dask.delayed(add_results, pure=False)
             while len(level) > 1:
-                level = [join(level[i : i + TOGETHER], add) for i in range(0, len(level), TOGETHER)]
+                level = [join(level[i : i + FAN_IN], add) for i in range(0, len(level), FAN_IN)]
         return list(dask.compute(*level))
 
-    def fetched(self, number: int) -> Any:
+    def fetch(self, number: int) -> Any:
         """Return the content of a partition."""
         part = self.parts[number]
         content = part if isinstance(part, Rows) else part.compute()
@@ -50,7 +50,7 @@ class DaskEngine(Engine):
 class DaskFrame(DaskEngine):
     """A Dask DataFrame.
 
-    One that is nothing but a reading of Parquet files is read by the workers as Arrow, stretch by stretch: no frames of
+    One that is nothing but a reading of Parquet files is read by the workers as Arrow, chunk by chunk: no frames of
     pandas are made of it.
     """
 
@@ -73,7 +73,7 @@ class DaskFrame(DaskEngine):
         if self._as_cut:  # by plans that are made better, Dask may read several files at once
             return list(self.collection.to_delayed(optimize_graph=False))
         files = parquet_files(self.collection)
-        return [Rows(part) for part in stretches(files, self.schema.names)] or list(self.collection.to_delayed())
+        return [Rows(part) for part in parquet_chunks(files, self.schema.names)] or list(self.collection.to_delayed())
 
     def lazily(self, answer: Answering) -> Any:
         """Return a Dask DataFrame with the same partitions and index."""
@@ -82,7 +82,7 @@ class DaskFrame(DaskEngine):
 
 
 class DaskArray(DaskEngine):
-    """A Dask Array of rows and columns of numbers. Blocks of rows are whole, so columns are put together first."""
+    """A Dask Array of rows and columns of numbers. Blocks of rows are whole, so columns are rechunked first."""
 
     def __init__(self, array: Any) -> None:
         if np.isnan(array.shape[1]):
@@ -169,7 +169,7 @@ def paired(rows: Any, y: Any) -> tuple[DaskLabelled, str]:
 
 
 def _in_blocks(y: Any, rows: DaskEngine) -> Any:
-    """Return labels as a Dask Array; those that lie in memory are cut as the rows are."""
+    """Return labels as a Dask Array; those in memory are cut as the rows are."""
     import dask.array
 
     if not isinstance(y, dask.array.Array):
@@ -183,7 +183,7 @@ def _in_blocks(y: Any, rows: DaskEngine) -> Any:
     return y
 
 
-def _done(task: Task, number: int, content: Any) -> Made:
+def _done(task: Task, number: int, content: Any) -> PartialResult:
     """Do a task; a worker in a process of its own runs as many at once as it has threads."""
     try:
         from distributed import get_worker
@@ -192,7 +192,7 @@ def _done(task: Task, number: int, content: Any) -> Made:
     except (ImportError, ValueError):
         alone = False
     if alone:
-        by_threads(1)
+        use_threads(1)
     return task(number, content)
 
 

@@ -1,7 +1,7 @@
-"""Blocks of a Ray Dataset, worked on where they lie, as they stream by.
+"""Blocks of a Ray Dataset, worked on by the workers that have them, as they stream by.
 
 A dataset that is small beside the memory of the cluster is run once, and its blocks are kept between passes. Of a
-larger one no more is held than is being worked on: each pass runs it anew, in its order. Where that takes long, or
+larger one no more is held than is being worked on: each pass runs it again, in its order. Where that takes long, or
 gives other rows each time, ``dataset.materialize()`` keeps them, on disks if need be.
 """
 
@@ -12,8 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from likely.data.partitions import (
+    FAN_IN,
+    Answering,
+    Engine,
+    PartialResult,
+    Task,
+    add_results,
+    use_threads,
+    with_columns,
+)
 from likely.data.rows import open_rows
-from likely.engines.partitions import TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
 
 RETRIES = 3
 """A task is done again so many times when the process or the machine that does it is lost."""
@@ -49,7 +58,7 @@ class RayDataset(Engine):
             return open_rows(known.base_schema.empty_table()).schema
         return open_rows(ray.get(next(self._blocks()))).schema
 
-    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
+    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[PartialResult]:
         """Do a task on all blocks; results are added by the workers, some neighbours at a time.
 
         As many blocks are worked on at once as there are processors. Tasks ask Ray for none of them: those that make
@@ -59,7 +68,7 @@ class RayDataset(Engine):
 
         do = ray.remote(_done).options(num_cpus=0, num_returns=2, max_retries=RETRIES)
         join = ray.remote(_joined).options(num_cpus=0, max_retries=RETRIES)
-        sent, together = ray.put(task), ray.put(add)
+        sent, sent_add = ray.put(task), ray.put(add)
         most = max(1, int(ray.cluster_resources().get("CPU", 1)))
         levels: list[list[Any]] = [[]]
         running: list[Any] = []
@@ -76,7 +85,7 @@ class RayDataset(Engine):
                     ended, running = ray.wait(running)
                     ray.get(ended)
                 if add is not None:
-                    _add_full(levels, lambda parts: join.remote(together, *parts))
+                    _add_full(levels, lambda parts: join.remote(sent_add, *parts))
             ray.get(running)
             found = ray.get([made for level in reversed(levels) for made in level])
         except ray.exceptions.RayTaskError as error:
@@ -88,7 +97,7 @@ class RayDataset(Engine):
             )
         return list(found)
 
-    def fetched(self, number: int) -> Any:
+    def fetch(self, number: int) -> Any:
         """Return a block; blocks that are asked for in their order come of one run of the dataset."""
         import ray
 
@@ -134,26 +143,26 @@ class RayDataset(Engine):
         return found
 
 
-def _done(task: Task, number: int, block: Any) -> tuple[Made, None]:
+def _done(task: Task, number: int, block: Any) -> tuple[PartialResult, None]:
     """Return what a task makes of a block, and beside it the mere sign that it is done."""
-    by_threads(1)
+    use_threads(1)
     return task(number, block), None
 
 
-def _joined(add: Callable[[Any, Any], Any], *parts: Made) -> Made:
-    return added(parts, add)
+def _joined(add: Callable[[Any, Any], Any], *parts: PartialResult) -> PartialResult:
+    return add_results(parts, add)
 
 
 def _add_full(levels: list[list[Any]], join: Callable[[list[Any]], Any]) -> None:
     """Put each level that is full as one result on the level above it, in place.
 
-    >>> levels = [["a"] * TOGETHER]
+    >>> levels = [["a"] * FAN_IN]
     >>> _add_full(levels, "".join)
     >>> levels
     [[], ['aaaaaaaaaaaaaaaa']]
     """
     for height, level in enumerate(levels):
-        if len(level) == TOGETHER:
+        if len(level) == FAN_IN:
             if height + 1 == len(levels):
                 levels.append([])
             levels[height + 1].append(join(level))
@@ -161,4 +170,4 @@ def _add_full(levels: list[list[Any]], join: Callable[[list[Any]], Any]) -> None
 
 
 def _answered(rows: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> pa.Table:
-    return beside(rows, answer(rows))
+    return with_columns(rows, answer(rows))

@@ -13,10 +13,20 @@ from urllib.request import url2pathname
 import pyarrow as pa
 
 from likely.data.arrow import is_text
-from likely.data.parquet import Stretch, stretches
+from likely.data.parquet import ParquetChunk, parquet_chunks
+from likely.data.partitions import (
+    FAN_IN,
+    LOOKED_AT,
+    Answering,
+    Engine,
+    PartialResult,
+    Task,
+    add_results,
+    use_threads,
+    with_columns,
+)
 from likely.data.rows import Rows, open_rows
-from likely.data.sources import Passing
-from likely.engines.partitions import LOOKED_AT, TOGETHER, Answering, Engine, Made, Task, added, beside, by_threads
+from likely.data.sources import SinglePassSource
 
 _SENT = pa.schema([("number", pa.int64()), ("content", pa.binary())])
 _SENT_IN_SPARK = "number long, content binary"
@@ -24,17 +34,17 @@ _SENT_IN_SPARK = "number long, content binary"
 MANY = 64
 """Results of more partitions are added by executors, which takes a stage of its own."""
 
-TASKS, STRETCHES = 2, 8
-"""Every core gets so many tasks, unless they would be of more stretches than that: to begin one takes 80 ms."""
+TASKS, CHUNKS = 2, 8
+"""Every core gets so many tasks, unless they would be of more chunks than that: to begin one takes 80 ms."""
 
 Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What an executor does with the batches of a partition."""
 
 
 class SparkFrame(Engine):
-    """A Spark DataFrame. Its partitions are those that answered last: Spark may cut the rows anew for every pass.
+    """A Spark DataFrame. Its partitions are those that answered last: Spark may repartition the rows for every pass.
 
-    One that is nothing but a reading of Parquet files is read by the executors themselves, stretch by stretch: rows
+    One that is nothing but a reading of Parquet files is read by the executors themselves, chunk by chunk: rows
     that Spark reads and hands over take several times as long.
     """
 
@@ -46,8 +56,8 @@ class SparkFrame(Engine):
     @cached_property
     def partitions(self) -> int:  # type: ignore[override]
         """How many partitions have rows, until a task has run on all of them."""
-        if self._stretches:
-            return len(self._stretches)
+        if self._chunks:
+            return len(self._chunks)
         from pyspark.sql.functions import spark_partition_id
 
         return max(1, int(self._frame.select(spark_partition_id().alias("number")).distinct().count()))
@@ -62,22 +72,22 @@ class SparkFrame(Engine):
         return self._frame.limit(0).toArrow()
 
     @cached_property
-    def _stretches(self) -> list[Stretch]:
-        parts = stretches(parquet_files(self._frame), self.schema.names)
+    def _chunks(self) -> list[ParquetChunk]:
+        parts = parquet_chunks(parquet_files(self._frame), self.schema.names)
         return parts if parts and _kinds_of(parts[0].schema) == _kinds_of(self.schema) else []
 
-    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
+    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[PartialResult]:
         """Do a task on all partitions; results of neighbours are added by executors where there are many."""
-        if self._stretches and task.only is not None and len(task.only) <= LOOKED_AT:
-            # A few rows are read here before executors have begun to.
-            return [task(number, Rows(self._stretches[number])) for number in sorted(task.only)]
+        if self._chunks and task.only is not None and len(task.only) <= LOOKED_AT:
+            # A few rows are read here before executors have started.
+            return [task(number, Rows(self._chunks[number])) for number in sorted(task.only)]
         found = self._made(task)
         if add is not None and self.partitions > MANY:
             from pyspark.sql.functions import col, floor
 
-            groups = -(-self.partitions // TOGETHER)
-            found = found.repartition(groups, floor(col("number") / TOGETHER))
-            found = found.mapInArrow(_joined(add, TOGETHER), _SENT_IN_SPARK)
+            groups = -(-self.partitions // FAN_IN)
+            found = found.repartition(groups, floor(col("number") / FAN_IN))
+            found = found.mapInArrow(_joined(add, FAN_IN), _SENT_IN_SPARK)
         made = [_received(row["content"]) for row in found.collect()]
         if task.only is None:
             if not made:  # Spark may find out that there are no rows, and so no partitions
@@ -87,24 +97,24 @@ class SparkFrame(Engine):
 
     def _made(self, task: Task) -> Any:
         """Return a DataFrame of what a task makes of each partition."""
-        if not self._stretches:
+        if not self._chunks:
             return self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
-        parts = [(number, part) for number, part in enumerate(self._stretches) if task.wants(number)]
+        parts = [(number, part) for number, part in enumerate(self._chunks) if task.wants(number)]
         session = self._frame.sparkSession
         tasks = _tasks(len(parts), session.sparkContext.defaultParallelism)
         return session.range(0, len(parts), 1, tasks).mapInArrow(_read(task, parts), _SENT_IN_SPARK)
 
     def contents(self) -> Iterator[Any]:
         """Return all rows in one pass, some thousand at a time."""
-        if self._stretches:
+        if self._chunks:
             return super().contents()
         packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK)
         return map(self._unpacked, packed.toLocalIterator())
 
-    def fetched(self, number: int) -> Any:
+    def fetch(self, number: int) -> Any:
         """Return the rows of a partition."""
-        if self._stretches:
-            return Rows(self._stretches[number])
+        if self._chunks:
+            return Rows(self._chunks[number])
         packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK).where(f"number = {number}")
         return pa.concat_tables([self._empty, *map(self._unpacked, packed.collect())])
 
@@ -153,12 +163,12 @@ def parquet_files(frame: Any) -> list[str]:
 
 
 def _tasks(parts: int, cores: int) -> int:
-    """Return among how many tasks stretches are shared.
+    """Return among how many tasks chunks are shared.
 
     >>> _tasks(24, 2), _tasks(3, 2), _tasks(800, 2)
     (4, 3, 100)
     """
-    return max(1, min(parts, TASKS * cores), -(-parts // STRETCHES))
+    return max(1, min(parts, TASKS * cores), -(-parts // CHUNKS))
 
 
 def _kinds_of(schema: pa.Schema) -> list[pa.DataType]:
@@ -180,7 +190,7 @@ def _number() -> int:
 
     context = TaskContext.get()
     assert context is not None, "expected to be on an executor"
-    by_threads(context.cpus())
+    use_threads(context.cpus())
     return int(context.partitionId())
 
 
@@ -188,7 +198,7 @@ def _sent(number: int, content: bytes) -> pa.RecordBatch:
     return pa.record_batch([[number], [content]], schema=_SENT)
 
 
-def _tried(work: Callable[..., Made], *given: Any) -> bytes:
+def _tried(work: Callable[..., PartialResult], *given: Any) -> bytes:
     """Return what was made, or what went wrong, in bytes: raised on an executor, a sentence would be lost in others."""
     try:
         return pickle.dumps(work(*given))
@@ -196,18 +206,18 @@ def _tried(work: Callable[..., Made], *given: Any) -> bytes:
         return pickle.dumps(type(error)(str(error)))
 
 
-def _received(content: bytes) -> Made:
+def _received(content: bytes) -> PartialResult:
     found = pickle.loads(content)
     if isinstance(found, Exception):
         raise found
     return found  # type: ignore[no-any-return]
 
 
-def _read(task: Task, parts: list[tuple[int, Stretch]]) -> Streamed:
+def _read(task: Task, parts: list[tuple[int, ParquetChunk]]) -> Streamed:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _number()
-        for place in (place for batch in batches for place in batch.column(0).to_pylist()):
-            number, part = parts[place]
+        for index in (index for batch in batches for index in batch.column(0).to_pylist()):
+            number, part = parts[index]
             yield _sent(number, _tried(task, number, Rows(part)))
 
     return work
@@ -218,7 +228,9 @@ def _worked(task: Task, schema: pa.Schema) -> Streamed:
         number = _number()
         if not task.wants(number):
             return
-        yield _sent(number, _tried(task, number, Rows(Passing(schema, (batch.cast(schema) for batch in batches)))))
+        yield _sent(
+            number, _tried(task, number, Rows(SinglePassSource(schema, (batch.cast(schema) for batch in batches))))
+        )
 
     return work
 
@@ -229,7 +241,7 @@ def _joined(add: Callable[[Any, Any], Any], most: int) -> Streamed:
         for row in sorted((row for batch in batches for row in batch.to_pylist()), key=itemgetter("number")):
             groups.setdefault(row["number"] // most, []).append(row["content"])
         for group, contents in groups.items():
-            yield _sent(group, _tried(added, map(_received, contents), add))
+            yield _sent(group, _tried(add_results, map(_received, contents), add))
 
     return join
 
@@ -249,16 +261,16 @@ def _unknown(schema: pa.Schema) -> pa.Table:
 
 
 def _kinds(schema: pa.Schema, answer: Callable[[pa.Table], pa.Table]) -> pa.Schema:
-    """Return the types of rows with their answers. Whole numbers whose holes are filled by means are numbers."""
+    """Return the types of rows with their answers. Integers whose missing cells are filled by means are floats."""
     unknown = _unknown(schema)
     found = answer(unknown)
-    kinds = beside(unknown, found).schema
+    kinds = with_columns(unknown, found).schema
     if found.column_names != schema.names:
         return kinds
-    for place, (name, kind) in enumerate(zip(kinds.names, kinds.types, strict=True)):
+    for index, (name, kind) in enumerate(zip(kinds.names, kinds.types, strict=True)):
         whole = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
         if whole and not found[name].null_count:
-            kinds = kinds.set(place, pa.field(name, pa.float64()))
+            kinds = kinds.set(index, pa.field(name, pa.float64()))
     return kinds
 
 
@@ -267,6 +279,6 @@ def _answered(answer: Callable[[pa.Table], pa.Table], schema: pa.Schema, kinds: 
         _number()
         for batch in batches:
             rows = pa.Table.from_batches([batch.cast(schema)])
-            yield from beside(rows, answer(rows)).cast(kinds).combine_chunks().to_batches()
+            yield from with_columns(rows, answer(rows)).cast(kinds).combine_chunks().to_batches()
 
     return work

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
-from likely.data.distinct import drawn_texts
+from likely.data.distinct import sample_texts
 from likely.ensemble.exponents import Evidence as GroupEvidence
 from likely.ensemble.exponents import Exponents, Scored
 from likely.ensemble.refining import Unrefined, WordMatrix, descended, newton
@@ -22,7 +22,7 @@ from likely.families.discounted import Discounted, Evidence
 from likely.families.refinement import Refinement
 from likely.learn.one_pass import deal
 from likely.statistics import Array, Assignment, Labels, class_weights
-from likely.text import Rows, WordStatistics, collect_sized, numbers_of_kept
+from likely.text import TermCounts, WordStatistics, collect_sized, kept_numbers
 
 FOLDS = 10
 ENOUGH = 6_000
@@ -47,7 +47,7 @@ class Dealt(NamedTuple):
     assignment: Assignment
     sizes: Array
     folds: NDArray[np.int64]
-    rows: Rows | None = None
+    rows: TermCounts | None = None
 
     def taken(self, rows: NDArray[Any]) -> "Dealt":
         """Return some of the texts."""
@@ -100,7 +100,7 @@ class OutOfFold:
         told, documents, *_ = kept.said
         return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
 
-    def counted(self, dealt: Dealt) -> Rows:
+    def counted(self, dealt: Dealt) -> TermCounts:
         """Return the counts of texts of the words that say something."""
         if dealt.rows is None:
             return self.family.analyzer.transform(dealt.texts, self.evidence.words.terms)
@@ -196,7 +196,7 @@ class Settled(NamedTuple):
         counts = self.words.counted(dealt)
         factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
         if not chosen.all():
-            counts = counts.renumbered(numbers_of_kept(chosen))
+            counts = counts.renumbered(kept_numbers(chosen))
         x = _log_counts(counts.counts)
         x *= trust[counts.units]
         x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
@@ -237,7 +237,7 @@ def collect_discounted(
     if guessed is not None:
         known = assignment._replace(codes=np.where(guessed, np.int32(-1), assignment.codes))
     # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
-    numbers, weights = drawn_texts(texts, known, None if refine else enough(len(classes)), seed)
+    numbers, weights = sample_texts(texts, known, None if refine else enough(len(classes)), seed)
     folds = deal(assignment.codes[numbers], FOLDS)
     order = np.argsort(folds, kind="stable")
     numbers, weights, folds = numbers[order], weights[order], folds[order]
@@ -246,7 +246,7 @@ def collect_discounted(
     every = Dealt(None, drawn, sizes[numbers], folds, rows)
     words = OutOfFold.of(family, statistics)
     if refine:
-        some, _ = drawn_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
+        some, _ = sample_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
         sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
         found = words.fitted(sample).refined(sample, every, some[again], refine)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import random_shares
+from likely.data.distinct import random_uniforms
 from likely.data.table import Block, Table
 from likely.statistics import Array
 
@@ -123,7 +123,7 @@ def with_hidden(table: Table, patterns: int, seed: Any) -> Table:
            [ 9., 10., nan]])
     """
     width = table.columns.width
-    drawn = random_shares(seed, patterns * (width + 1)).reshape(patterns, width + 1)
+    drawn = random_uniforms(seed, patterns * (width + 1)).reshape(patterns, width + 1)
     hidden = (drawn[:, 1:] < drawn[:, :1])[np.arange(table.rows) % patterns]
     cells = np.where(hidden, np.float32(np.nan), Block(table, None).dense())
     strings = {j: texts.take(_places(~hidden[:, j])) for j, texts in table.strings.items()}

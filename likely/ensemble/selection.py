@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.column_values import CountedColumn, counted_columns
-from likely.data.distinct import DistinctRows, drawn_rows, in_parts
+from likely.data.distinct import DistinctRows, sample_rows, split_heavy_rows
 from likely.data.table import Block, Table
 from likely.ensemble.bins import BINS, Bins
 from likely.ensemble.calibration import Calibration, log_loss
@@ -200,13 +200,13 @@ def select(
         raise ValueError("expected at least one row to learn from, got none")
     k = len(assignment.classes)
     apart = assignment if guessed is None else _apart(assignment, guessed)
-    drawn = drawn_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
+    drawn = sample_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
     rows = DistinctRows.of(*drawn, seed)
     candidates = [*_candidates(rows, k, groups), *([each] for each in more)]
     widest = max(encoding.width for alternatives in candidates for encoding, _ in alternatives)
     some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
-    sample, known = in_parts(some.table, some.assignment, number)
+    sample, known = split_heavy_rows(some.table, some.assignment, number)
     all_of_them = table.rows <= SAMPLE and some is rows
     pairs = MissingPairs.seen(some.table, some.assignment.weights)
     del drawn, rows, some  # a copy of the table, which would stay while its features are made

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from likely.data.distinct import drawn_texts
+from likely.data.distinct import sample_texts
 from likely.ensemble.discounting import FOLDS, Dealt, OutOfFold, enough
 from likely.families.bag import Bag
 from likely.families.bag_density import of_present
@@ -62,7 +62,7 @@ class TextSample:
         return replace(drawn, assignment=Assignment(classes, places, weights))
 
     def _drawn(self, most: int) -> "TextSample":
-        numbers, weights = drawn_texts(self.texts, self.assignment, most, self.seed)
+        numbers, weights = sample_texts(self.texts, self.assignment, most, self.seed)
         texts = as_texts(self.texts.take(numbers)).cast(pa.large_binary())
         return replace(self, texts=texts, assignment=self.assignment.taken(numbers)._replace(weights=weights))
 

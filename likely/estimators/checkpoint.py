@@ -2,17 +2,15 @@
 
 import hashlib
 import os
-import shutil
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.column_values import string_places, text_keys
-from likely.data.progress import looked_at
+from likely.data.hashing import string_hashes, text_keys
+from likely.data.progress import ProgressLine
 from likely.data.table import SparseRows, Table
 from likely.joint import Joint, Part
 from likely.learn.hidden import EMResult, EMState, Hidden
@@ -24,43 +22,10 @@ from likely.persistence.codec import decode, read_array
 from likely.persistence.saved import Saved
 from likely.statistics import JointStatistics
 
-# Seconds before the line is shown, between two of it, and between two checkpoints.
-_PATIENCE = 3.0
-_AGAIN = 0.1
+# Seconds between two checkpoints.
 _EVERY = 10.0
 _KIND = "Mixture checkpoint"
 _TILE = 1 << 16
-
-
-class ProgressLine:
-    """One line on the terminal that says how far something is which takes some seconds."""
-
-    def __init__(self, wanted: bool):
-        self._began = self._shown = monotonic()
-        self._line = bool(wanted) and looked_at()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
-
-    def __call__(self, line: Callable[[], str]) -> None:
-        """Show the line, if it is time to."""
-        now = monotonic()
-        if self._line and now - self._began > _PATIENCE and now - self._shown > _AGAIN:
-            self._shown = now
-            self._show(line())
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._shown > self._began:
-            self._show("")
-
-    def _show(self, line: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{line[:width]:<{width}}\r")
-        sys.stderr.flush()
 
 
 class Checkpoint:
@@ -222,4 +187,4 @@ def _arrays(table: Table) -> list[NDArray[Any]]:
     cells = table.cells
     found = list(cells[:3]) if isinstance(cells, SparseRows) else [cells]
     found += [text_keys(names.tolist()) for _, names in sorted(table.categories.items())]
-    return found + [string_places(texts) for _, texts in sorted(table.strings.items())]
+    return found + [string_hashes(texts) for _, texts in sorted(table.strings.items())]

@@ -6,21 +6,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from likely.data.progress import ProgressLine
 from likely.data.table import SparseRows, Table
 from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixture
 from likely.ensemble.selection import Selection, select
 from likely.estimators import fitting
-from likely.estimators.checkpoint import ProgressLine
 from likely.estimators.column_families import ColumnFamilies, count_tags
-from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Begun, Guessed, Plan
+from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
+from likely.estimators.protocol import tags_of
 from likely.families import Gaussian, Together
 from likely.joint import Part
 from likely.learn.class_mixture_density import MixedStatistics
 from likely.learn.class_mixtures import Mixed, mix
-from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions
 from likely.model.state import State
 from likely.statistics import Assignment, JointStatistics, class_weights
@@ -29,7 +28,7 @@ from likely.statistics import Assignment, JointStatistics, class_weights
 PSEUDO_ROWS = 1e-4
 
 
-class Classifier(Questions, Estimator):
+class Classifier(Questions, LabelledEstimator):
     """Classify the rows of any table, holes and all, with probabilities that can be trusted.
 
     Two views of the same rows compare the classes: naive Bayes of levels, and a regularised discriminant of ranks and
@@ -158,57 +157,6 @@ class Classifier(Questions, Estimator):
             random_state=self.random_state,
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their labels y, forgetting all that was learned before.
-
-        Parameters
-        ----------
-        X
-            a matrix of numbers, in which NaN is a missing cell; or a table: a frame of pandas or Polars, an Arrow
-            table, a DuckDB relation, a list of dicts, or the path of a CSV, Parquet, Arrow or JSON lines file; or an
-            array or frame of Dask, or a frame of Spark or Ray, which is learned on the workers
-        y
-            a label for each row, of Dask's blocks in as many blocks; or, if X is a table, the name of the column that
-            holds it
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
-        self._state = fitting.fit(self.plan(), X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. What the first rows decided stays: types, ranks, bins, and the calibration.
-
-        ``classes`` may name labels that will come later; labels not named are learned when they come.
-        """
-        before = getattr(self, "_state", None)
-        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
-        return self
-
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned, as if their rows had been given to this one.
-
-        All must have been chosen on the same rows: fit one, and let ``emptied`` copies of it learn other rows. The
-        others stay as they are.
-        """
-        self._state = fitting.merge(self, others)
-        return self
-
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows: the model becomes what it would be had it never seen them."""
-        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
-        return self
-
-    def evaluate(
-        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation | SummedEvaluation:
-        """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is.
-
-        The rows are assigned to cross-validation folds; each is predicted by a model that was chosen and calibrated on
-        the others. Many rows in files or partitions stay on the workers, as for ``NaiveBayes``.
-        """
-        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
-
     def emptied(self) -> Self:
         """Return a model that has chosen as this one has, and knows no rows: to learn others elsewhere, and be merged.
 
@@ -222,14 +170,6 @@ class Classifier(Questions, Estimator):
         model = copy(self)
         model._state = fitting.emptied(self.fitted())
         return model
-
-    @property
-    def unlabelled_(self) -> float | None:
-        """How much each row without a label counted in the last ``fit``.
-
-        None if it was given none, left them out, or if something was learned, forgotten or loaded since.
-        """
-        return self.fitted().unlabelled
 
     @property
     def selection_(self) -> Selection | None:

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import row_keys
-from likely.data.folds import MOST, Folds, Frequent, seed_of
-from likely.data.hashing import Keys
+from likely.data.folds import MOST, Frequent, HashedFolds, fold_seed
+from likely.data.hashing import Keys, row_keys
+from likely.data.labelled import LabelledRows, Labelling, warn_about_unlabelled
 from likely.data.labels import read_assignment
 from likely.data.rows import Rows
 from likely.data.table import Block, Table
 from likely.engines import rows_of, with_labels
-from likely.engines.labelled import LabelledRows, Labelling, tell_of_unlabelled
 from likely.ensemble.selection import SAMPLE
 from likely.estimators import fitting
 from likely.estimators.fitting import Plan
@@ -103,14 +102,14 @@ def _without_each_fold(plan: Plan, table: Table, assignment: Assignment, fold_of
 
 def _of_table(plan: Plan, data: LabelledRows, folds: int, random_state: Any) -> Evaluation | SummedEvaluation:
     """Evaluate on a table; many rows that are not in memory stay where they are."""
-    if not data.rows.held and isinstance(data.y, str) and data.labelling.weights is None:
-        seed, parts = seed_of(random_state), _parts_by_type(plan, data)
+    if not data.rows.in_memory and isinstance(data.y, str) and data.labelling.weights is None:
+        seed, parts = fold_seed(random_state), _parts_by_type(plan, data)
         count = data.rows.reduce(partial(_counted, labelling=data.labelling, seed=seed, parts=parts), Counted.plus)
         many = count.labelled + count.unlabelled > SAMPLE
         if many and not plan.learns_unlabelled(count.labelled, count.unlabelled):
             check_folds(folds, count.labelled)
-            tell_of_unlabelled(count.unlabelled, data.y)
-            assigned = Folds.dealt(int(folds), seed, *_common(data, seed, count))
+            warn_about_unlabelled(count.unlabelled, data.y)
+            assigned = HashedFolds.assigned(int(folds), seed, *_common(data, seed, count))
             return _out_of_core(plan, data, assigned, count, parts)
     return _in_memory(plan, *data.all(partly=plan.partly()), folds, random_state)
 
@@ -123,12 +122,12 @@ def _parts_by_type(plan: Plan, data: LabelledRows) -> tuple[Part, ...] | None:
 
 
 def _out_of_core(
-    plan: Plan, data: LabelledRows, folds: Folds, count: Counted, parts: tuple[Part, ...] | None
+    plan: Plan, data: LabelledRows, folds: HashedFolds, count: Counted, parts: tuple[Part, ...] | None
 ) -> SummedEvaluation:
     if parts is not None and count.additive:
         learned = _learned_at_once(plan, data, folds, parts)
     else:
-        learned = (fitting.learn_table(plan, data.without(folds.without(fold)))[0] for fold in range(folds.count))
+        learned = (fitting.learn_table(plan, data.without(folds.held_out(fold)))[0] for fold in range(folds.count))
     classes = count.classes
     models = [state.with_statistics(state.statistics.with_classes(classes)).comparison for state in learned]
     work = partial(_scored, labelling=data.labelling, folds=folds, classes=classes, models=models)
@@ -138,7 +137,7 @@ def _out_of_core(
     return SummedEvaluation(classes, whole, folds.count)
 
 
-def _learned_at_once(plan: Plan, data: LabelledRows, folds: Folds, parts: tuple[Part, ...]) -> Iterator[State]:
+def _learned_at_once(plan: Plan, data: LabelledRows, folds: HashedFolds, parts: tuple[Part, ...]) -> Iterator[State]:
     """Return for each fold what is learned from the others; statistics of all folds are collected in one pass."""
     pieces = data.rows.reduce(partial(_collected, labelling=data.labelling, folds=folds, parts=parts), _both)
     assert pieces is not None
@@ -183,7 +182,9 @@ def _copies(rows: Rows, labelling: Labelling, seed: str, keys: Keys) -> NDArray[
     return found
 
 
-def _collected(rows: Rows, labelling: Labelling, folds: Folds, parts: tuple[Part, ...]) -> list[JointStatistics] | None:
+def _collected(
+    rows: Rows, labelling: Labelling, folds: HashedFolds, parts: tuple[Part, ...]
+) -> list[JointStatistics] | None:
     """Collect the statistics of each fold; None if there are no rows."""
     found = None
     for table, assignment in labelling.known(rows):
@@ -199,7 +200,7 @@ def _both(one: list[JointStatistics] | None, other: list[JointStatistics] | None
     return list(map(operator.add, one, other))
 
 
-def _scored(rows: Rows, labelling: Labelling, folds: Folds, classes: Labels, models: list[Any]) -> Sums:
+def _scored(rows: Rows, labelling: Labelling, folds: HashedFolds, classes: Labels, models: list[Any]) -> Sums:
     """Predict each row by the model that has not seen its fold."""
     found = Sums.none(len(classes))
     for table, assignment in labelling.known(rows):

@@ -4,23 +4,21 @@ An estimator hands over a plan, and gets back the state that it then holds. Arra
 partitions of engines all come through here.
 """
 
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.advice import tell_of_columns, tell_of_labels
+from likely.data.detect import is_matrix, is_table, is_typed
+from likely.data.labelled import Collected, LabelledRows, Labelling, as_arrow_table, warn_about_unlabelled, with_weight
 from likely.data.labels import read_assignment, read_weights
 from likely.data.rows import Rows
-from likely.data.schema import Schema, UnlikeSampleError
+from likely.data.schema import Schema, UnlikeSampleError, warn_about_columns, warn_about_labels
 from likely.data.table import Columns, Table
 from likely.engines import rows_of, with_labels
-from likely.engines.detect import is_matrix, is_table, is_typed
-from likely.engines.labelled import Collected, LabelledRows, Labelling, read_all, tell_of_unlabelled, with_weight
 from likely.ensemble.selection import SAMPLE, same_members
 from likely.families import on_one_line
 from likely.joint import Part
@@ -180,11 +178,12 @@ def partial_fit(
         found = _noting(plan, _only_among(found, labels), table, sample_weight)
         if column is not None:
             found = replace(found, reader=TextReader(plan.estimator, column))
-    elif isinstance(state.reader, TableReader):
+    elif (schema := state.reader.schema_by_name(y)) is not None:
         rows, y, sample_weight = with_weight(state.reader.opened(X), y, sample_weight)
-        reader = state.reader.reaching(rows)
-        data = LabelledRows(rows, Labelling(reader.schema, _checked_labels(y), sample_weight, partly=False))
-        found = replace(_with_all(state, state.statistics, data, note=True), reader=reader)
+        data = LabelledRows(rows, Labelling(schema, _checked_labels(y), sample_weight, partly=False))
+        found = _with_all(state, state.statistics, data, note=True)
+        if isinstance(found.reader, TableReader):
+            found = replace(found, reader=found.reader.with_ranges_in(rows))
     else:
         table = state.reader.read(X)
         more = state.collect(table, read_assignment(y, sample_weight, table.rows))
@@ -201,21 +200,18 @@ def forget(state: State, X: Any, y: Any, sample_weight: Any = None) -> State:
     """Unlearn rows: their statistics are subtracted."""
     if isinstance(state.reader, TextReader):
         X, y, sample_weight, _ = texts_of(state, X, y, sample_weight, partly=False)
-    if isinstance(state.reader, TableReader):
-        data = Labelling(state.reader.schema, _checked_labels(y), sample_weight, partly=False)
-        batches = list(data.batches(state.reader.opened(X)))
-        known = [part.known() for part in batches]
-        dropped = sum(one.table.rows - other.table.rows for one, other in zip(batches, known, strict=True))
-        if dropped < sum(part.table.rows for part in batches):
-            tell_of_unlabelled(dropped, y)
-        gone = [state.collect(*part) for part in known if part.table.rows]
-        if not gone:
+    check_one_component(state, "forget")
+    if (schema := state.reader.schema_by_name(y)) is not None:
+        labelling = Labelling(schema, _checked_labels(y), sample_weight, partly=False)
+        found = LabelledRows(state.reader.opened(X), labelling).collect(state.collect)
+        if found.statistics is None:
             return state
+        warn_about_unlabelled(found.unlabelled, y)
+        gone = found.statistics
     else:
         table = state.reader.read(X)
-        gone = [state.collect(table, read_assignment(y, sample_weight, table.rows))]
-    check_one_component(state, "forget")
-    statistics = state.statistics - reduce(operator.add, gone)
+        gone = state.collect(table, read_assignment(y, sample_weight, table.rows))
+    statistics = state.statistics - gone
     if not statistics.weights.sums["weight"].any():
         raise ValueError("expected some rows to be left, got a request to forget all of them: use a new model instead")
     return state.with_statistics(statistics)
@@ -237,7 +233,7 @@ def merge(model: Any, others: Iterable[Any]) -> State:
 
 def _merged(state: State, theirs: State) -> State:
     schemas = [getattr(each.reader, "schema", None) for each in (state, theirs)]
-    if (schemas[0] and schemas[0].essence) != (schemas[1] and schemas[1].essence):
+    if (schemas[0] and schemas[0].fingerprint) != (schemas[1] and schemas[1].fingerprint):
         raise ValueError("expected a model of the same columns and kinds, got another: see schema_ of both")
     one, two = state.selection, theirs.selection
     if (one is None) != (two is None) or (one and two and not same_members(one, two)):
@@ -292,11 +288,11 @@ def _semi_supervised(plan: Plan, table: Table, assignment: Assignment) -> State:
         raise ValueError("expected a positive weight in some row that has a label, got only zeros")
     rows = Partly(table, assignment, partial(begin, plan))
     if not plan.learns_unlabelled(known, count):
-        tell_of_unlabelled(count)
+        warn_about_unlabelled(count)
         return rows.expected(0.0)
     state, weight = rows.learned(check_unlabelled(plan.unlabelled))
     if weight == 0:
-        tell_of_unlabelled(count, why=": labels that are held back are expected no better with them")
+        warn_about_unlabelled(count, why=": labels that are held back are expected no better with them")
     return replace(state, unlabelled=weight)
 
 
@@ -332,10 +328,10 @@ def infer_schema(rows: Rows, y: Any, overrides: Mapping[str, str]) -> Schema:
     schema = Schema.infer(rows, overrides=overrides)
     if isinstance(y, str):
         schema, target = schema.without(y), schema.column(y)
-        tell_of_labels(target)
+        warn_about_labels(target)
     if not schema.names:
         raise ValueError("expected columns of numbers, categories or dates to learn from, got none, or no rows")
-    tell_of_columns(schema, overrides)
+    warn_about_columns(schema, overrides)
     return schema
 
 
@@ -365,7 +361,7 @@ def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
     """
     reader, table = table_reader(plan, data), data.empty()
     by_type = plan.by_type(data.schema) and not plan.expects_missing and not plan.chosen
-    if plan.expects_missing and data.rows.held:
+    if plan.expects_missing and data.rows.in_memory:
         table, assignment = data.all(partly=plan.partly())
         return replace(begin(plan, table, assignment), reader=reader), table
     if by_type:
@@ -374,13 +370,13 @@ def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
         if found.statistics is None:
             raise ValueError("expected rows with a label, got none")
         if not plan.learns_unlabelled(found.labelled, found.unlabelled):
-            tell_of_unlabelled(found.unlabelled, data.y)
+            warn_about_unlabelled(found.unlabelled, data.y)
             return plan.state(parts, found.statistics, reader, plan.priors).with_statistics(found.statistics), table
     sample = data.sample(SAMPLE, plan.random_state)
     if plan.learns_unlabelled(sample.labelled, sample.unlabelled):
         table, assignment = data.all(partly=True)
         return replace(begin(plan, table, assignment), reader=reader), table
-    tell_of_unlabelled(sample.unlabelled, data.y)
+    warn_about_unlabelled(sample.unlabelled, data.y)
     state = replace(begin(plan, *sample.rows), reader=reader)
     if sample.whole:
         return state, sample.rows.table
@@ -398,7 +394,7 @@ def _with_all(state: State, statistics: JointStatistics, data: LabelledRows, *, 
     if more.statistics is None:
         raise ValueError("expected rows with a label, got none")
     if note:
-        tell_of_unlabelled(more.unlabelled, data.y)
+        warn_about_unlabelled(more.unlabelled, data.y)
     return state.with_statistics(statistics + more.statistics)
 
 
@@ -412,7 +408,7 @@ def open_hidden(plan: Plan, X: Any, sample_weight: Any, *, in_memory: bool = Fal
     """
     elsewhere = is_typed(X) if plan.rows == "numbers" else is_tabular(plan, X, None)
     rows = rows_of(X, missing=plan.missing) if elsewhere else None
-    if rows is None or (plan.rows == "numbers" and rows.held):
+    if rows is None or (plan.rows == "numbers" and rows.in_memory):
         table = read_first(X)
         reader = plan.matrix(table.columns)
         if plan.rows == "table":
@@ -425,13 +421,13 @@ def open_hidden(plan: Plan, X: Any, sample_weight: Any, *, in_memory: bool = Fal
 
     def read(data: LabelledRows) -> tuple[Reader, Hidden]:
         reader = table_reader(plan, data)
-        if not data.rows.held and sample_weight is None and not in_memory:
+        if not data.rows.in_memory and sample_weight is None and not in_memory:
             some = data.sample(SAMPLE, 0)
             weights = some.rows.assignment.weights
             if some.whole:
                 return reader, Hidden(some.rows.table, None, weights)
             return reader, HiddenRows(some.rows.table, None, weights, data, some.labelled)
-        table = data.schema.table(read_all(data.rows))
+        table = data.schema.table(as_arrow_table(data.rows))
         return reader, Hidden(table, None, read_weights(sample_weight, table.rows))
 
     return inferred(plan, read, rows, None)
@@ -443,7 +439,7 @@ def more_hidden(state: State, X: Any, sample_weight: Any) -> tuple[Reader, Hidde
     if isinstance(reader, TableReader) and not isinstance(X, Table):
         X = reader.held(X)
         table = reader.schema.table(X)
-        reader = reader.reaching(with_weight(reader.opened(X), None, sample_weight)[0])
+        reader = reader.with_ranges_in(with_weight(reader.opened(X), None, sample_weight)[0])
     else:
         table = reader.read(X)
         reader = reader.noting(table, sample_weight) if isinstance(reader, MatrixReader) else reader
@@ -480,12 +476,12 @@ def _from_texts(plan: Plan, X: Any, y: Any, sample_weight: Any) -> State:
 
 def _from_text_column(plan: Plan, data: LabelledRows) -> State:
     """Learn from a column of texts: in one pass, unless all of them are in memory, or must be."""
-    if plan.collect is not None and not data.rows.held:
+    if plan.collect is not None and not data.rows.in_memory:
         found: Collected[Any] = data.collect(plan.collect)
         if found.statistics is None:
             raise ValueError("expected rows with a label, got none")
         if not plan.learns_unlabelled(found.labelled, found.unlabelled):
-            tell_of_unlabelled(found.unlabelled, data.y)
+            warn_about_unlabelled(found.unlabelled, data.y)
             return _finished(plan, found.statistics)
     return begin(plan, *data.all(partly=plan.partly()))
 
@@ -534,8 +530,7 @@ def _noting(plan: Plan, state: State, table: Table, sample_weight: Any) -> State
 
 def _only_among(state: State, classes: Labels | None) -> State:
     """Return the state, or raise if it has labels beside those that were named."""
-    unknown = state.classes[:0] if classes is None else np.setdiff1d(state.classes, classes)
-    if classes is not None and len(unknown):
+    if classes is not None and len(unknown := np.setdiff1d(state.classes, classes)):
         raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown.tolist()[0]!r} in y")
     return state
 

@@ -1,23 +1,21 @@
 """Gaussian discriminant analysis: a Gaussian for every class, from spherical to full, by class or tied."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from likely.data.table import SparseRows, Table
-from likely.estimators import fitting
-from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Plan
+from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
+from likely.estimators.protocol import tags_of
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions
 from likely.statistics import Array, Assignment
 
 
-class GaussianDiscriminant(Questions, Estimator):
+class GaussianDiscriminant(Questions, LabelledEstimator):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
     Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
@@ -118,61 +116,6 @@ class GaussianDiscriminant(Questions, Estimator):
             priors=self.priors,
             unlabelled=self.unlabelled,
         )
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their labels y, forgetting all that was learned before.
-
-        Parameters
-        ----------
-        X
-            a matrix or a frame of numbers, in which NaN is a missing cell; with the name of a column as y also what
-            ``NaiveBayes`` takes as a table, if its other columns are numbers
-        y
-            a label for each row, or the name of the column that holds it
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
-        self._state = fitting.fit(self.plan(), X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
-
-        ``classes`` may name labels that will come later; labels not named are learned when they come.
-        """
-        before = getattr(self, "_state", None)
-        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
-        return self
-
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned, as if their rows had been given to this one.
-
-        The others stay as they are.
-        """
-        self._state = fitting.merge(self, others)
-        return self
-
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows: the model becomes what it would be had it never seen them."""
-        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
-        return self
-
-    def evaluate(
-        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation | SummedEvaluation:
-        """Return how well models of this kind predict rows that they have not seen, as for ``NaiveBayes``.
-
-        X and y are those of ``fit``.
-        """
-        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
-
-    @property
-    def unlabelled_(self) -> float | None:
-        """How much each row without a label counted in the last ``fit``.
-
-        None if it was given none, left them out, or if something was learned, forgotten or loaded since.
-        """
-        return self.fitted().unlabelled
 
     @property
     def means_(self) -> Array:

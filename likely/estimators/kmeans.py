@@ -25,7 +25,7 @@ from likely.learn.kmeans import (
 from likely.learn.minibatch_kmeans import Settings, follow
 from likely.learn.out_of_core import HiddenRows, moved
 from likely.learn.starts import Order, Points, read_points
-from likely.messages import tell
+from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.questions import random_generator
 from likely.statistics import Array
@@ -164,7 +164,7 @@ class KMeans(CentreQuestions, Estimator):
         self.starts_ = starts
         self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.iterations
         if (distinct := found.distinct) < k:
-            tell(f"found {distinct} distinct clusters, fewer than n_clusters={k}: are rows of X the same?")
+            warn(f"found {distinct} distinct clusters, fewer than n_clusters={k}: are rows of X the same?")
         if isinstance(rows, HiddenRows):
             self._move_everywhere(rows)
         return self

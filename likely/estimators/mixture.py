@@ -7,10 +7,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labelled import of_one_class
+from likely.data.progress import ProgressLine
 from likely.data.table import Block
-from likely.engines.labelled import of_one_class
 from likely.estimators import fitting
-from likely.estimators.checkpoint import Checkpoint, ProgressLine
+from likely.estimators.checkpoint import Checkpoint
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
@@ -20,7 +21,7 @@ from likely.joint import Part
 from likely.learn.first_groups import STARTS, Sample
 from likely.learn.hidden import EMResult, Hidden, without_empty
 from likely.learn.mixtures import Aim, First, Search, Start, learned, search_mixture
-from likely.messages import tell
+from likely.messages import warn
 from likely.model.questions import GROUP, Questions, random_generator
 from likely.model.state import State
 from likely.persistence.saved import save
@@ -433,7 +434,7 @@ class Mixture(Questions, Estimator):
     def _warn_about(self, found: EMResult, k: int) -> None:
         _warn_about_empty(k, found.removed, found.restarted)
         if not found.converged:
-            tell(
+            warn(
                 f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
                 "raise max_iterations or tolerance"
             )
@@ -496,4 +497,4 @@ def _has_infinity(column: Block) -> bool:
 def _warn_about_empty(k: int, removed: int, restarted: int = 0) -> None:
     if removed or restarted:
         again = f"{restarted} restarted at the rows explained worst, " if restarted else ""
-        tell(f"components became empty: {again}{removed} of {k} taken out; ask for fewer, or begin elsewhere")
+        warn(f"components became empty: {again}{removed} of {k} taken out; ask for fewer, or begin elsewhere")

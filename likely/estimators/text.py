@@ -12,27 +12,26 @@ from likely.engines import engine_of
 from likely.ensemble.discounting import Refine, collect_discounted
 from likely.ensemble.text_samples import TextSample, settled_by
 from likely.estimators import fitting
-from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Begun, Guessed, Plan, texts_of
+from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
+from likely.estimators.protocol import tags_of
 from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
-from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions, accuracy, code_of, compared, random_generator
 from likely.model.readers import TextReader
 from likely.model.state import State, scaling
 from likely.model.word_explanation import WordExplanation, added_up
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
-from likely.text import Analyzer, Kept, WordStatistics
-from likely.text.tokens import folded
+from likely.text import Analyzer, VocabularyLimits, WordStatistics
+from likely.text.analyzer import folded
 
 
-class TextClassifier(Questions, Estimator):
+class TextClassifier(Questions, LabelledEstimator):
     """Classify texts by their words, with probabilities that can be trusted.
 
     Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
@@ -228,31 +227,10 @@ class TextClassifier(Questions, Estimator):
         self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
         return self
 
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned; the exponents stay as they are. The others stay, too."""
-        self._state = fitting.merge(self, others)
-        return self
-
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn texts: no word of them is counted any more. The exponents stay as the first texts decided."""
-        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
-        return self
-
-    def evaluate(
-        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation | SummedEvaluation:
-        """Return how well models of this kind predict texts that they have not seen. The model stays as it is."""
-        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of texts whose class is predicted right; ``y`` may be the name of a column of a table."""
         texts, labels, weights, _ = texts_of(self.fitted(), X, y, sample_weight, partly=True)
         return accuracy(self.predict(texts), labels, weights)
-
-    @property
-    def unlabelled_(self) -> float | None:
-        """How much each text without a label counted in the last ``fit``, as of ``NaiveBayes``."""
-        return self.fitted().unlabelled
 
     @property
     def text_column_(self) -> str:
@@ -372,7 +350,7 @@ class TextClassifier(Questions, Estimator):
                 "expected counts='plain' without normalize and idf, as exponents are fitted to how words come, got "
                 f"counts={self.counts!r}, normalize={self.normalize!r}, idf={self.idf!r}: use calibrate=False"
             )
-        kept = Kept(self.min_df, self.max_df, self.max_features)
+        kept = VocabularyLimits(self.min_df, self.max_df, self.max_features)
         return Bag(analyzer, self.event, self.smoothing, counting, kept)  # type: ignore[arg-type]
 
     def _refine(self) -> Refine:

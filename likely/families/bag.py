@@ -12,7 +12,7 @@ from likely.families.categorical import LOG_SMALLEST
 from likely.families.counting import Counted, Counting
 from likely.families.pseudo_counts import PseudoCounts, check_smoothing
 from likely.statistics import Array, Assignment, Shared, Statistics
-from likely.text import Analyzer, Kept, WordStatistics, collect_words
+from likely.text import Analyzer, VocabularyLimits, WordStatistics, collect_words
 
 EVENTS = ("multinomial", "complement", "bernoulli")
 
@@ -43,7 +43,7 @@ class Bag(Family):
     event: Literal["multinomial", "complement", "bernoulli"] = "multinomial"
     smoothing: Any = 1.0
     counting: Counting = field(default_factory=Counting)
-    kept: Kept = field(default_factory=Kept)
+    kept: VocabularyLimits = field(default_factory=VocabularyLimits)
 
     name = "bag of words"
     expects = "text"

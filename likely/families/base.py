@@ -222,7 +222,7 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         row, column, value = error.args
         # The core's exception names a place; the sentence below says it all, so its traceback is left out.
         negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
-        where = f"{table.place(row)} of {table.columns.listed([column])}"
+        where = f"{table.row_name(row)} of {table.columns.listed([column])}"
         remedy = _remedy(value, column, table)
         raise ValueError(Advice(f"{negative}expected {expects}, got {value:g} in {where}: ", *remedy)) from None
 
@@ -240,7 +240,7 @@ def _remedy(value: float, column: int, table: Table) -> tuple[str | Setting, ...
 def on_one_line(value: Any) -> str:
     """Return what a value looks like in a sentence."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= 200 else text[:199] + "…"
+    return text if len(text) <= 150 else text[:149] + "…"
 
 
 def read_number(value: Any, expected: str) -> float:

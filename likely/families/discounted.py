@@ -13,7 +13,7 @@ from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
 from likely.families.refinement import Refinement
 from likely.statistics import Array, Labels, Statistics, class_shares, distinct
-from likely.text import Kept, WordStatistics, numbers_of_kept
+from likely.text import VocabularyLimits, WordStatistics, kept_numbers
 
 # No text has more words than e to this power; what a broken file says otherwise must not become infinite.
 _LARGEST_LOG = 50.0
@@ -141,7 +141,7 @@ class Evidence:
     """the size of a usual text: shares times this are amounts"""
 
     @classmethod
-    def of(cls, statistics: WordStatistics, rule: Kept) -> "Evidence":
+    def of(cls, statistics: WordStatistics, rule: VocabularyLimits) -> "Evidence":
         """Leave out the words of too few documents, and those that are not kept."""
         before = _FOUND.get(statistics)
         if before is not None and before[0] == rule:
@@ -151,7 +151,7 @@ class Evidence:
         weight = statistics.sums["weight"].sum()
         mean = statistics.sums["log size"].sum() / weight if weight > 0 else 0.0
         scale = float(np.exp(np.clip(mean, -_LARGEST_LOG, _LARGEST_LOG)))
-        found = cls(kept, numbers_of_kept(chosen), native.term_orders(kept.buffers), scale)
+        found = cls(kept, kept_numbers(chosen), native.term_orders(kept.buffers), scale)
         _FOUND[statistics] = rule, found
         return found
 
@@ -174,4 +174,4 @@ class Evidence:
 
 
 # Fitting the exponents and solving for scores ask the same of the same statistics.
-_FOUND: WeakKeyDictionary[WordStatistics, tuple[Kept, Evidence]] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[WordStatistics, tuple[VocabularyLimits, Evidence]] = WeakKeyDictionary()

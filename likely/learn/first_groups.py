@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import DistinctRows, drawn_rows
+from likely.data.distinct import DistinctRows, sample_rows
 from likely.data.table import Block, SparseRows, Table
 from likely.families import Gaussian
 from likely.joint import Part
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
         every = Assignment(np.zeros(1), np.zeros(table.rows, dtype=np.int32), rows.weights)
         sparse = isinstance(table.cells, SparseRows)
         if sparse or table.rows > _ENOUGH:
-            table, every = drawn_rows(table, every, _ENOUGH, seed)
+            table, every = sample_rows(table, every, _ENOUGH, seed)
         if not sparse:  # in an order that is the same in other units
             table, every, _ = DistinctRows.of(table, every, seed)
         return cls(table, np.ones(table.rows) if every.weights is None else every.weights)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labelled import LabelledRows, Labelling
 from likely.data.rows import Rows
 from likely.data.schema import Schema
-from likely.data.table import Block, Room
-from likely.engines.labelled import LabelledRows, Labelling
+from likely.data.table import Block, CellBuffer
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden, Step, em
 from likely.learn.kmeans import cluster_sums, collect, means
@@ -64,7 +64,7 @@ class HiddenRows(Hidden):
 def _batches(rows: Rows, labelling: Labelling, joint: Joint) -> Iterator[Hidden]:
     """Return the rows of a partition, beginning with none at all: there may be no others."""
     if labelling.y is None:
-        yield from (Hidden(table) for table in labelling.schema.tables(rows, Room()))
+        yield from (Hidden(table) for table in labelling.schema.tables(rows, CellBuffer()))
         return
     yield Hidden(labelling.schema.table(rows.schema.empty_table(), note=False), np.zeros(0, dtype=np.int32))
     for table, (classes, codes, weights) in labelling.known(rows):
@@ -133,7 +133,7 @@ def moved(
 def _pass(rows: Rows, schema: Schema, centres: Array, origin: Array, known: NDArray[np.bool_]) -> Pass:
     nothing = np.zeros(centres.shape)
     found = Pass(cluster_sums(nothing, nothing, centres + origin), 0.0)
-    for table in schema.tables(rows, Room()):
+    for table in schema.tables(rows, CellBuffer()):
         if table.rows:
             cells = np.where(known, readable(table), np.nan) if not known.all() else readable(table)
             points = Points(cells, origin, bool(np.isnan(cells).any()), table.rows, 0.0, known)

@@ -157,7 +157,7 @@ def readable(table: Table) -> Any:
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         row = int(np.searchsorted(cells.starts, at, side="right")) - 1
         raise ValueError(
-            f"expected finite numbers in a sparse matrix, got {values[at]} in {table.place(row)} of "
+            f"expected finite numbers in a sparse matrix, got {values[at]} in {table.row_name(row)} of "
             f"{table.columns.listed([int(cells.indices[at])])}: replace it by a number"
         )
     starts, indices = cells.starts, cells.indices

@@ -297,7 +297,7 @@ class Questions:
         labels = np.asarray(y, dtype=object).ravel()
         if len(labels) != rows:
             raise ValueError(f"expected a label, or None, for each of the {rows} rows of X, got {len(labels)}")
-        codes = {None: -1, **{label: code for code, label in enumerate(self.classes_.tolist())}}
+        codes = {label: code for code, label in enumerate(self.classes_.tolist())}
         try:
             return np.array([-1 if is_missing(label) else codes[label] for label in labels], dtype=np.int32)
         except KeyError as error:

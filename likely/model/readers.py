@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.detect import is_text_table, is_typed
 from likely.data.frames import (
     arrow,
     column_type,
@@ -18,15 +19,14 @@ from likely.data.frames import (
     moments,
     whole_numbers,
 )
+from likely.data.labelled import as_arrow_table
 from likely.data.labels import read_weights
 from likely.data.rows import Rows
 from likely.data.schema import Column, Schema, check_name
-from likely.data.table import Block, Columns, Room, SparseRows, Table, read_table
+from likely.data.table import Block, CellBuffer, Columns, SparseRows, Table, read_table
 from likely.engines import rows_of
-from likely.engines.detect import is_text_table, is_typed
-from likely.engines.labelled import read_all
 from likely.joint import Joint
-from likely.messages import tell
+from likely.messages import warn
 from likely.statistics import Array, JointStatistics
 
 
@@ -52,6 +52,14 @@ class Reader:
     def held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
         return X
+
+    def opened(self, X: Any, *, typed: bool = True) -> Rows:
+        """Open a table."""
+        return rows_of(X, typed=typed)
+
+    def schema_by_name(self, y: Any) -> Schema | None:
+        """Return what the columns of a table are, whose labels are ``y``, if they are found by name; else None."""
+        return None
 
     def column(self, column: Any) -> int:
         """Return the number of a column that is given by its name or number."""
@@ -125,7 +133,9 @@ class MatrixReader(Reader):
     def read(self, X: Any) -> Table:
         """Return rows of the columns that were learned; names must match, as scikit-learn wants."""
         if self._by_name(X):
-            return _numbers(self.columns.names or ()).table(read_all(self._opened(X)), asked=True)
+            return _numbers(self.columns.names or ()).table(
+                as_arrow_table(self.opened(X, typed=False)), predicting=True
+            )
         table = read_table(X)
         width, names = table.columns
         if width != self.columns.width:
@@ -139,13 +149,13 @@ class MatrixReader(Reader):
     def batches(self, X: Any) -> Iterator[Table]:
         """Return the rows in parts."""
         if self._by_name(X):
-            yield from _numbers(self.columns.names or ()).tables(self._opened(X), asked=True)
+            yield from _numbers(self.columns.names or ()).tables(self.opened(X, typed=False), predicting=True)
         else:
             yield self.read(X)
 
     def held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
-        return read_all(self._opened(X)) if self._by_name(X) else X
+        return as_arrow_table(self.opened(X, typed=False)) if self._by_name(X) else X
 
     def noting(self, table: Table, sample_weight: Any, *, more: bool = True) -> Self:
         """Return the reader that knows of rows that were learned, or of ``more`` rows, too."""
@@ -194,8 +204,14 @@ class MatrixReader(Reader):
             return False
         return not hasattr(X, "dtypes") or set(names) < set(getattr(X, "columns", ()))
 
-    def _opened(self, X: Any) -> Rows:
-        return rows_of(X, missing=self.missing, typed=False)
+    def opened(self, X: Any, *, typed: bool = True) -> Rows:
+        """Open a table."""
+        return rows_of(X, missing=self.missing, typed=typed)
+
+    def schema_by_name(self, y: Any) -> Schema | None:
+        """Return the schema of a table of numbers, if the labels are in a column of it."""
+        names = self.columns.names
+        return None if names is None or not isinstance(y, str) else _numbers(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,31 +241,35 @@ class TableReader(Reader):
         """Return rows under the schema that was learned."""
         if isinstance(X, Table):
             return X
-        return self.schema.table(read_all(self.opened(X, typed=False)), asked=True)
+        return self.schema.table(as_arrow_table(self.opened(X, typed=False)), predicting=True)
 
     def batches(self, X: Any) -> Iterator[Table]:
         """Return the rows in parts."""
         if isinstance(X, Table):
             yield X
         else:
-            yield from self.schema.tables(self.opened(X, typed=False), asked=True)
+            yield from self.schema.tables(self.opened(X, typed=False), predicting=True)
 
     def held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
-        return read_all(self.opened(X))
+        return as_arrow_table(self.opened(X))
 
     def opened(self, X: Any, *, typed: bool = True) -> Rows:
         """Open a table."""
         return rows_of(X, missing=self.missing, typed=typed)
 
-    def reaching(self, rows: Rows) -> Self:
+    def schema_by_name(self, y: Any) -> Schema | None:
+        """Return what the columns are."""
+        return self.schema
+
+    def with_ranges_in(self, rows: Rows) -> Self:
         """Return the reader whose ranges hold more rows, too."""
-        return replace(self, schema=self.schema.reaching(rows))
+        return replace(self, schema=self.schema.with_ranges_in(rows))
 
     def merged(self, other: Reader) -> Self:
         """Return the reader whose ranges hold those of another."""
         assert isinstance(other, TableReader)
-        return replace(self, schema=self.schema.spanning(other.schema))
+        return replace(self, schema=self.schema.with_ranges_of(other.schema))
 
     def given_rows(self, given: Mapping[Any, Any], n: int, joint: Joint) -> Table:
         """Return rows in which only some cells are there; dates, and categories by their names, are read."""
@@ -262,7 +282,7 @@ class TableReader(Reader):
                 check_name(column, [*own, *names])
         named = {column if column in own else names[self.column(column)]: value for column, value in given.items()}
         whole = {column.name: [named.get(column.name)] for column in schema.columns}
-        one = schema.table(read_all(self.opened(whole)))
+        one = schema.table(as_arrow_table(self.opened(whole)))
         cells, categories = np.array(one.cells, dtype=np.float64), dict(one.categories)
         for name in named.keys() - whole.keys():  # parts of dates
             j = names.index(name)
@@ -357,8 +377,8 @@ class TextColumn(Schema):
         *,
         numbers: Sequence[int] | None = None,
         note: bool = True,
-        room: Room | None = None,
-        asked: bool = False,
+        buffer: CellBuffer | None = None,
+        predicting: bool = False,
     ) -> Table:
         """Return a batch as a table of texts."""
         import pyarrow as pa
@@ -381,8 +401,8 @@ class TextReader(Reader):
 
     Parameters
     ----------
-    column
-        the name of the column of texts, if the model was fitted on a table
+    column_name
+        of the column of texts, if the model was fitted on a table
     """
 
     column_name: str | None = None
@@ -395,7 +415,7 @@ class TextReader(Reader):
     def read(self, X: Any) -> Table:
         """Return texts."""
         if self._in_table(X):
-            return TextColumn.named_so(str(self.column_name)).table(read_all(rows_of(X, typed=False)))
+            return TextColumn.named_so(str(self.column_name)).table(as_arrow_table(rows_of(X, typed=False)))
         return read_texts(X)
 
     def batches(self, X: Any) -> Iterator[Table]:
@@ -462,9 +482,9 @@ def _check_rows(table: Table) -> None:
 def _check_names(names: tuple[str, ...] | None, fitted: tuple[str, ...] | None, estimator: str) -> None:
     if fitted is None:
         if names is not None:
-            tell(f"X has feature names, but {estimator} was fitted without feature names")
+            warn(f"X has feature names, but {estimator} was fitted without feature names")
     elif names is None:
-        tell(f"X does not have valid feature names, but {estimator} was fitted with feature names")
+        warn(f"X does not have valid feature names, but {estimator} was fitted with feature names")
     elif names != fitted:
         raise ValueError(_different_names(names, fitted))
 

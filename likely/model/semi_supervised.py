@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import ranks
+from likely.data.distinct import content_ranks
 from likely.data.table import Table
 from likely.ensemble.calibration import LEAST, fitted_temperature
 from likely.families import UnsolvableError
@@ -131,7 +131,7 @@ class Partly(NamedTuple):
 
     def _folds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Deal rows out by their content, so that neither their order nor how often each is written matters."""
-        rank = ranks(self.table.taken(rows), self.assignment.taken(rows))
+        rank = content_ranks(self.table.taken(rows), self.assignment.taken(rows))
         _, first = np.unique(rank, return_index=True)
         return deal(self.assignment.codes[rows[first]], min(_FOLDS, len(first)))[rank]
 

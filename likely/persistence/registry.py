@@ -48,7 +48,7 @@ _OTHERS = {
     "refinement": "families.refinement:Refinement",
     "counting": "families.counting:Counting",
     "analyzer": "text.analyzer:Analyzer",
-    "kept words": "text.kept:Kept",
+    "kept words": "text.vocabulary:VocabularyLimits",
 }
 _RECORDS = {**_OF_MATRICES, **_OF_TABLES, **_OTHERS}
 _TAGS = {home: tag for tag, home in _RECORDS.items()}

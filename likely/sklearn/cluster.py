@@ -27,7 +27,7 @@ from likely.learn.kmeans import (
 )
 from likely.learn.minibatch_kmeans import Running, Settings, follow, init_size
 from likely.learn.starts import Order, Points, read_points
-from likely.messages import tell
+from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.readers import read_first
 from likely.persistence.saved import save
@@ -289,7 +289,7 @@ class KMeans(CentreFace):
         self.n_iter_ = found.iterations + found.settled
         distinct = found.distinct
         if distinct < self.n_clusters:
-            tell(
+            warn(
                 f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({self.n_clusters}). Possibly "
                 "due to duplicate points in X.",
                 ConvergenceWarning,

@@ -19,7 +19,7 @@ from likely.families import Gaussian, UnsolvableError, on_one_line, readable_err
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
 from likely.joint import Joint, Part
-from likely.messages import tell
+from likely.messages import warn
 from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions, accuracy
 from likely.model.state import State
@@ -378,7 +378,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Learn from rows X and their labels y, forgetting all before; a weight of 2 is a row twice."""
         check_parameters(self)
         if self.priors is not None and abs(np.sum(self.priors) - 1.0) > 1e-5:
-            tell("The priors do not sum to 1. Renormalizing")
+            warn("The priors do not sum to 1. Renormalizing")
         return super().fit(X, y, sample_weight)
 
     def _with_dtype(self, state: State, table: Table, _: Assignment, __: Guessed) -> State:

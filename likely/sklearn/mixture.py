@@ -21,7 +21,7 @@ from likely.em import iterate
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden
 from likely.learn.one_pass import collect
-from likely.messages import tell
+from likely.messages import warn
 from likely.sklearn.base import check_parameters
 from likely.sklearn.cluster import KMeans
 from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
@@ -176,7 +176,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
         self._set_parameters(Components.of(joint, self.covariance_type).as_type(X.dtype))
         if not self.converged_ and self.max_iter > 0:
-            tell(
+            warn(
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
                 ConvergenceWarning,

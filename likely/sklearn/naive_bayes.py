@@ -20,7 +20,7 @@ from likely.estimators.fitting import Plan
 from likely.families import Bernoulli, Complement, Family, Gaussian, Multinomial, Numbered
 from likely.families.moments import Moments
 from likely.joint import Joint, Part
-from likely.messages import tell
+from likely.messages import warn
 from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions, accuracy
 from likely.model.readers import MatrixReader, Reader
@@ -252,7 +252,7 @@ def _checked_alpha(model: Any, width: int | None = None) -> Any:
             raise ValueError(f"All values in alpha must be greater than 0. Got {alpha.tolist()}.")
     if model.force_alpha or np.min(alpha) >= _LEAST_ALPHA:
         return alpha
-    tell(
+    warn(
         f"alpha too small will result in numeric errors, setting alpha = {_LEAST_ALPHA:.1e}. Use "
         "`force_alpha=True` to keep alpha unchanged.",
     )

@@ -20,7 +20,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from likely import text
-from likely.text import Analyzer, Rows, as_read, as_texts, numbers_of_kept, sorted_terms
+from likely.text import Analyzer, TermCounts, as_read, as_texts, kept_numbers, sorted_terms
 
 try:
     from sklearn.utils import _align_api_if_sparse
@@ -146,7 +146,7 @@ class Counting(Vectorizer):
             rows.counts.fill(1)
         kept = _limited(rows, numbers, low, high, self.max_features, np.dtype(self.dtype))
         if kept is not None:
-            numbers = numbers_of_kept(kept)[numbers]
+            numbers = kept_numbers(kept)[numbers]
             terms = terms.filter(pa.array(kept))
         vars(self).pop("_places", None)
         self._terms = terms
@@ -185,7 +185,7 @@ class Counting(Vectorizer):
         return self._terms
 
 
-def _matrix(rows: Rows, width: int, dtype: Any) -> Any:
+def _matrix(rows: TermCounts, width: int, dtype: Any) -> Any:
     """Return rows that are sorted as a sparse matrix."""
     narrow = len(rows.units) <= np.iinfo(np.int32).max
     kind: Any = np.int32 if narrow else np.int64
@@ -209,7 +209,7 @@ def _document_limits(min_df: Any, max_df: Any, documents: int) -> tuple[float, f
 
 
 def _limited(
-    rows: Rows, numbers: NDArray[np.int32], low: float, high: float, most: int | None, dtype: np.dtype[Any]
+    rows: TermCounts, numbers: NDArray[np.int32], low: float, high: float, most: int | None, dtype: np.dtype[Any]
 ) -> NDArray[np.bool_] | None:
     """Return which terms are kept, in their sorted order, whose places ``numbers`` gives: None if all are."""
     documents = np.empty(len(numbers), dtype=np.int64)

@@ -1,5 +1,6 @@
 """Texts to counts of their units: for every document, for every class, or in columns that are hashes."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -9,14 +10,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
-from likely.text.characters import Tables, tables
-from likely.text.documents import Strings, as_read, as_terms, as_texts, buffers
-from likely.text.tokens import folded, joined, tokenized
+from likely.text.characters import Tables, strip_accents, tables
+from likely.text.documents import Strings, as_read, as_terms, as_texts, buffers, without_surrogates
 
 Unit = Literal["words", "words of two", "words and punctuation", "characters", "characters in words"]
 
 # No text has as many words, and the core can count so far.
 _LONGEST = 1 << 40
+# Ends a token; no UTF-8 has it.
+_END = b"\xff"
 _DEFAULT: Unit = "words and punctuation"
 _UNITS = ("words", "words of two", "words and punctuation", "characters", "characters in words")
 
@@ -34,23 +36,23 @@ class Measure(NamedTuple):
 SHARES = Measure(True, "sum")
 
 
-class Rows(NamedTuple):
+class TermCounts(NamedTuple):
     """Counts of documents × units, sparse: document i has ``units`` and ``counts`` from ``starts[i]`` to the next."""
 
     starts: NDArray[np.int64]
     units: NDArray[np.int32]
     counts: NDArray[np.int32]
 
-    def taken(self, rows: NDArray[np.int64]) -> "Rows":
+    def taken(self, rows: NDArray[np.int64]) -> "TermCounts":
         """Return some of the documents, in their order."""
         sizes = np.diff(self.starts)[rows]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], sizes)
-        return Rows(starts, self.units[places], self.counts[places])
+        indices = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], sizes)
+        return TermCounts(starts, self.units[indices], self.counts[indices])
 
-    def renumbered(self, numbers: NDArray[np.int32]) -> "Rows":
+    def renumbered(self, numbers: NDArray[np.int32]) -> "TermCounts":
         """Return the rows with other numbers of units, sorted by them, without the units whose number is negative."""
-        return Rows(*native.renumber_columns(*self, numbers))
+        return TermCounts(*native.renumber_columns(*self, numbers))
 
     @property
     def documents(self) -> NDArray[np.int64]:
@@ -129,29 +131,17 @@ class Analyzer:
         if self.tokenizer is not None and self.unit != _DEFAULT:
             raise ValueError(f"expected a unit or a tokenizer, which says what words are, got both: unit={self.unit!r}")
 
-    def counts(self, texts: Any) -> tuple[Rows, pa.Array]:
+    def counts(self, texts: Any) -> tuple[TermCounts, pa.Array]:
         """Return the counts of every text, and the vocabulary in the order of first appearance.
 
-        Parameters
-        ----------
-        texts
-            strings or bytes: a list or another iterable, a NumPy array, a column of pandas, Polars or Arrow
+        ``texts``: strings or bytes, in a list or another iterable, a NumPy array, a column of pandas, Polars or Arrow.
         """
-        documents = as_read(texts)
-        rows, terms = self._ask(native.count_units, documents)
-        return Rows(*rows), as_terms(*terms)
+        rows, terms = self._ask(native.count_units, as_read(texts))
+        return TermCounts(*rows), as_terms(*terms)
 
-    def transform(self, texts: Any, vocabulary: Any) -> Rows:
-        """Return the counts of every text of the units in a vocabulary.
-
-        Parameters
-        ----------
-        texts
-            as in ``counts``
-        vocabulary
-            the units, each once
-        """
-        return Rows(*self._ask(native.count_known_units, as_read(texts), buffers(as_texts(vocabulary))))
+    def transform(self, texts: Any, vocabulary: Any) -> TermCounts:
+        """Return the counts of every text of the units in a vocabulary, which has each once."""
+        return TermCounts(*self._ask(native.count_known_units, as_read(texts), buffers(as_texts(vocabulary))))
 
     def amounts(
         self,
@@ -182,19 +172,12 @@ class Analyzer:
         """Add the scores of the units of texts; what they are is for the core."""
         self._ask(native.score_texts, texts, known, *scores)
 
-    def hashed(self, texts: Any, width: int, signs: bool = True) -> Rows:
-        """Return the counts of every text in columns that are hashes of units.
+    def hashed(self, texts: Any, width: int, signs: bool = True) -> TermCounts:
+        """Return the counts of every text in so many columns that are hashes of units.
 
-        Parameters
-        ----------
-        texts
-            as in ``counts``
-        width
-            the number of columns
-        signs
-            whether half of the units count down, so that units in the same column tend to cancel out
+        ``signs``: whether half of the units count down, so that units in the same column tend to cancel out.
         """
-        return Rows(*self._ask(native.count_hashed_units, as_read(texts), width, signs))
+        return TermCounts(*self._ask(native.count_hashed_units, as_read(texts), width, signs))
 
     def _ask(self, function: Any, documents: Any, *rest: Any) -> Any:
         if self.tokenizer is not None:
@@ -210,7 +193,7 @@ class Analyzer:
             try:
                 documents[number].cast(pa.large_binary()).as_py().decode()
             except UnicodeDecodeError as wrong:
-                wrong.add_note(f"in the text at place {number}: decode the texts, or leave it out")
+                wrong.add_note(f"in the text at index {number}: decode the texts, or leave it out")
                 raise wrong from None
             raise
 
@@ -229,10 +212,10 @@ class Analyzer:
         return tables(self.lowercase, self.accents, sigma and self.lowercase)
 
 
-def numbers_of_kept(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
+def kept_numbers(kept: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Return the new number of each unit if only some are kept, −1 of the others.
 
-    >>> numbers_of_kept(np.array([True, False, True])).tolist()
+    >>> kept_numbers(np.array([True, False, True])).tolist()
     [0, -1, 1]
     """
     return np.where(kept, np.cumsum(kept, dtype=np.int32) - np.int32(1), np.int32(-1))
@@ -244,3 +227,48 @@ def sorted_terms(vocabulary: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
     numbers = np.empty_like(order)
     numbers[order] = np.arange(len(order), dtype=np.int32)
     return numbers, vocabulary.take(pa.array(order))
+
+
+def tokenized(texts: pa.Array, tokenizer: Callable[[str], Any], prepare: Callable[[str], str], errors: str) -> Any:
+    """Yield the tokens of each text, and None of a missing one."""
+    for i, text in enumerate(texts.to_pylist()):
+        if text is None:
+            yield None
+            continue
+        found = tokenizer(prepare(text if isinstance(text, str) else text.decode(errors=errors)))
+        if isinstance(found, str | bytes) or not isinstance(found, Iterable):
+            raise TypeError(f"expected the tokenizer to return a list of words, got {found!r} of the text at index {i}")
+        tokens = list(found)
+        for token in tokens:
+            if not isinstance(token, str):
+                raise TypeError(f"expected words from the tokenizer, got {token!r} in the text at index {i}: use str()")
+        yield [token for token in tokens if token]
+
+
+def joined(tokens: Iterable[list[str] | None], ngrams: tuple[int, int], stop_words: frozenset[str]) -> pa.Array:
+    r"""Return tokens and their n-grams as the core reads them, an end behind each; nothing is made of None.
+
+    >>> joined([["New", "York"], None], (1, 2), frozenset()).to_pylist()
+    [b'New\xffYork\xffNew York\xff', None]
+    """
+    return pa.array(
+        [None if own is None else b"".join(_units(own, ngrams, stop_words)) for own in tokens], type=pa.large_binary()
+    )
+
+
+def _units(tokens: list[str], ngrams: tuple[int, int], stop_words: frozenset[str]) -> Iterable[bytes]:
+    left = [token for token in tokens if token not in stop_words]
+    shortest, longest = ngrams
+    for n in range(shortest, min(longest, len(left)) + 1):
+        for i in range(len(left) - n + 1):
+            yield without_surrogates(" ".join(left[i : i + n])).encode() + _END
+
+
+def folded(text: str, lowercase: bool, accents: str | None) -> str:
+    """Return a text in lower case and without accents, as far as asked for.
+
+    >>> folded("Élan", True, "unicode")
+    'elan'
+    """
+    text = text.lower() if lowercase else text
+    return text if accents is None else strip_accents(text, accents)

@@ -64,6 +64,14 @@ def tables(lowercase: bool, accents: str | None, sigma: bool) -> Tables:
     return Tables(kinds, np.array(codes, dtype=np.uint32), starts, np.frombuffer(b"".join(texts), dtype=np.uint8))
 
 
+def strip_accents(text: str, accents: str) -> str:
+    """Return a text without accents, and with ``"ascii"`` without all that is still not ASCII."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    if accents == "ascii":
+        return decomposed.encode("ascii", "ignore").decode()
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
 @cache
 def _codes() -> NDArray[np.uint32]:
     """Return the code points of the planes that have characters; NUL in the place of surrogates, which are none.
@@ -118,22 +126,15 @@ def _lowered() -> dict[int, str]:
 
 def _strip(changed: dict[int, str], kinds: NDArray[np.uint8], accents: str) -> None:
     """Take the accents from what becomes of characters, and mark those of which nothing remains."""
-    marks = set() if accents == "ascii" else set(compress(_text(_codes()), map(unicodedata.combining, _text(_codes()))))
-
-    def stripped(text: str) -> str:
-        decomposed = unicodedata.normalize("NFKD", text)
-        if accents == "ascii":
-            return decomposed.encode("ascii", "ignore").decode()
-        return "".join(c for c in decomposed if c not in marks)
-
     if accents == "ascii":
         kinds[128:] |= _DROPPED
     else:
-        kinds[[ord(mark) for mark in marks]] |= _DROPPED
+        every = _text(_codes())
+        kinds[[ord(mark) for mark in compress(every, map(unicodedata.combining, every))]] |= _DROPPED
     for code, text in _decomposed().items():
         changed.setdefault(code, text)
     for code, text in changed.items():
-        changed[code] = stripped(text)
+        changed[code] = strip_accents(text, accents)
     for code in [code for code, text in changed.items() if text]:
         kinds[code] &= 255 - _DROPPED
 

@@ -2,9 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from itertools import chain, islice
+from numbers import Real
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,21 +15,16 @@ from numpy.typing import NDArray
 
 from likely import native
 
+# So many texts, or bytes of them, are held at a time.
+_MOST, _BYTES = 1 << 15, 1 << 25
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Strings:
-    """A list of strings that is read where it lies. What else is asked of it is asked of the same in Arrow's layout.
+    """A list of strings that is read in place. What else is asked of it is asked of the same in Arrow's layout.
 
-    Parameters
-    ----------
-    items
-        the strings
-    survey
-        whether they are ASCII throughout, and whether there is a capital sigma in them
+    ``survey``: whether they are ASCII throughout, and whether there is a capital sigma in them.
 
-    Examples
-    --------
     >>> texts = Strings(["one", "two", "three"], (True, False))
     >>> len(texts[1:]), texts.take([2]).items, texts.to_pylist()[0]
     (2, ['three'], b'one')
@@ -44,9 +42,9 @@ class Strings:
     def __getitem__(self, part: slice) -> "Strings":
         return Strings(self.items[part], self.survey)
 
-    def take(self, places: Iterable[int]) -> "Strings":
-        """Return some of the strings; ``places`` are numbers of them, or say of each whether it is taken."""
-        found = np.asarray(places)
+    def take(self, indices: Iterable[int]) -> "Strings":
+        """Return some of the strings; ``indices`` are numbers of them, or say of each whether it is taken."""
+        found = np.asarray(indices)
         chosen = np.flatnonzero(found) if found.dtype == bool else found
         return Strings([self.items[i] for i in chosen], self.survey)
 
@@ -154,8 +152,8 @@ def checked_terms(offsets: Any, characters: Any) -> pa.Array:
         terms.validate(full=True)
     except ValueError:
         raise ValueError("expected words as UTF-8, got other bytes") from None
-    in_order = terms.take(pa.array(native.sort_terms(buffers(terms))))
-    if len(in_order) > 1 and pc.any(pc.equal(in_order[1:], in_order[:-1])).as_py():
+    in_partition_order = terms.take(pa.array(native.sort_terms(buffers(terms))))
+    if len(in_partition_order) > 1 and pc.any(pc.equal(in_partition_order[1:], in_partition_order[:-1])).as_py():
         raise ValueError("expected each word once, got one twice")
     return terms
 
@@ -166,7 +164,7 @@ def rises(starts: NDArray[Any], last: int) -> bool:
 
 
 def buffers(texts: Any) -> Any:
-    """Return offsets, bytes, the bits of those that are there, and the place of the first bit; nothing is copied.
+    """Return offsets, bytes, the bits of those that are there, and the offset of the first bit; nothing is copied.
 
     A list of strings is itself what the core reads.
     """
@@ -175,9 +173,9 @@ def buffers(texts: Any) -> Any:
     wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
     bits, offsets, characters = texts.buffers()
     kind: Any = np.int64 if wide else np.int32
-    places = _view(offsets, kind)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, kind)
+    indices = _view(offsets, kind)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1, kind)
     there = None if bits is None or not texts.null_count else _view(bits, np.uint8)
-    return places, _view(characters, np.uint8), there, texts.offset
+    return indices, _view(characters, np.uint8), there, texts.offset
 
 
 def _view(buffer: pa.Buffer | None, kind: Any) -> NDArray[Any]:
@@ -189,7 +187,7 @@ def _plain(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     kind = texts.type
     if isinstance(texts, pa.ChunkedArray):
         if texts.num_chunks > 1 and (pa.types.is_string(kind) or pa.types.is_binary(kind)):
-            # together they may be longer than offsets of 32 bits reach
+            # as one they may be longer than offsets of 32 bits reach
             texts = texts.cast(pa.large_string() if pa.types.is_string(kind) else pa.large_binary())
         texts = texts.combine_chunks() if texts.num_chunks != 1 else texts.chunk(0)
         kind = texts.type
@@ -213,5 +211,91 @@ def _refusal(items: Iterable[Any]) -> TypeError:
     for i, item in enumerate(items):
         missing = item is None or (isinstance(item, float) and np.isnan(item))
         if not isinstance(item, str | bytes) and not missing:
-            return TypeError(f"expected texts, got {item!r} at place {i}: turn it into a string")
+            return TypeError(f"expected texts, got {item!r} at index {i}: turn it into a string")
     return TypeError("expected texts, got something else: turn it into strings")
+
+
+class TextBatch(NamedTuple):
+    """Some texts, their labels and their weights, if there are any."""
+
+    texts: list[Any]
+    labels: list[Any]
+    weights: list[float] | None
+
+
+def is_stream(texts: Any) -> bool:
+    """Say whether texts are an iterator, or a list of files.
+
+    >>> is_stream(iter(["a text"])), is_stream([Path("a file")]), is_stream(["a text"])
+    (True, True, False)
+    """
+    return hasattr(texts, "__next__") or _are_files(texts)
+
+
+def contents(texts: Any) -> Any:
+    """Return the texts in files; texts that are not files stay as they are."""
+    return [_content(text) for text in texts] if is_stream(texts) else texts
+
+
+def listed(labels: Any) -> Any:
+    """Return labels, or weights, that come from an iterator as a list."""
+    return list(labels) if hasattr(labels, "__next__") else labels
+
+
+def batches(texts: Iterable[Any], labels: Iterable[Any], weights: Any) -> Iterator[TextBatch]:
+    """Return texts, labels and weights some at a time.
+
+    >>> [len(batch.texts) for batch in batches(iter(["one", "two"]), ["a", "b"], None)]
+    [2]
+    """
+    if not isinstance(labels, Iterable) or isinstance(labels, str | bytes):
+        raise TypeError(f"expected a label for each text, got {labels!r}: give a list or an iterator of them")
+    left: Iterator[Any] = iter(texts)
+    given = iter(labels)
+    alike = isinstance(weights, Real)
+    weighed = None if weights is None or alike else iter(weights)
+    done = 0
+    while some := _some(left):
+        own = list(islice(given, len(some)))
+        heavy = [weights] * len(some) if alike else None if weighed is None else list(islice(weighed, len(some)))
+        done += len(some)
+        for name, column in (("label", own), ("weight", heavy)):
+            if column is not None and len(column) < len(some):
+                raise ValueError(
+                    f"expected a {name} for each text, got {done - len(some) + len(column)} for more texts"
+                )
+        yield TextBatch(some, own, heavy)
+    nothing = object()
+    if next(chain(given, () if weighed is None else weighed), nothing) is not nothing:
+        raise ValueError(f"expected a label, and a weight if any, for each of {done} texts, got more of them")
+
+
+def _some(texts: Iterator[Any]) -> list[Any]:
+    some: list[Any] = []
+    size = 0
+    for text in texts:
+        read = _content(text)
+        some.append(read)
+        size += len(read) if isinstance(read, str | bytes) else 0
+        if len(some) >= _MOST or size >= _BYTES:
+            break
+    return some
+
+
+def _are_files(texts: Any) -> bool:
+    if isinstance(texts, Mapping | str | bytes) or not hasattr(texts, "__iter__") or getattr(texts, "ndim", 1) != 1:
+        return False
+    return isinstance(next(iter(texts), None), os.PathLike)
+
+
+def _content(text: Any) -> Any:
+    if not isinstance(text, os.PathLike):
+        return text
+    read = Path(text).read_bytes()
+    try:
+        return read.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"expected a text in UTF-8, got {os.fspath(text)!r} with byte {read[error.start]:#x} at index "
+            f"{error.start}: read the files yourself, such as by path.read_text('latin-1')"
+        ) from None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, Statistics, union
-from likely.text.analyzer import SHARES, Analyzer, Measure, Rows
+from likely.text.analyzer import SHARES, Analyzer, Measure, TermCounts
 from likely.text.documents import as_terms, buffers
 
 PAIRS = ("count", "share", "documents")
@@ -37,7 +37,7 @@ class WordStatistics(Statistics):
     starts
         where the classes of each word begin among the pairs
     codes
-        the place of each pair's class among the labels
+        the index of each pair's class among the labels
 
     Examples
     --------
@@ -92,14 +92,14 @@ class WordStatistics(Statistics):
         sums = {**self.sums, **self._of_classes(labels["class"])}
         return self.of(self.terms, self.starts, numbers[self.codes], sums, labels["class"])
 
-    def of_classes(self, places: slice, labels: Labels) -> "WordStatistics":
+    def of_classes(self, indices: slice, labels: Labels) -> "WordStatistics":
         """Return the statistics of some of the classes, under other labels."""
-        first, last, _ = places.indices(len(self.labels["class"]))
+        first, last, _ = indices.indices(len(self.labels["class"]))
         pairs = np.flatnonzero((self.codes >= first) & (self.codes < last))
         sizes = np.bincount(self.words[pairs], minlength=len(self.terms))
         left = np.flatnonzero(sizes)
         starts = np.concatenate([[0], np.cumsum(sizes[left])]).astype(np.int64)
-        sums = {name: array[pairs if name in PAIRS else places] for name, array in self.sums.items()}
+        sums = {name: array[pairs if name in PAIRS else indices] for name, array in self.sums.items()}
         return self.of(self.terms.take(pa.array(left)), starts, self.codes[pairs] - np.int32(first), sums, labels)
 
     def of_words(self, chosen: NDArray[np.bool_]) -> "WordStatistics":
@@ -171,7 +171,7 @@ class Collected(NamedTuple):
 
     statistics: WordStatistics
     sizes: Array
-    rows: Rows
+    rows: TermCounts
 
 
 def collect_words(analyzer: Analyzer, texts: Any, assignment: Assignment, measure: Measure = SHARES) -> WordStatistics:
@@ -188,4 +188,5 @@ def collect_sized(
         texts, codes, weights, len(classes), kept, measure
     )
     named = {**dict(zip(PAIRS, amounts.T, strict=True)), "weight": of_classes[0], "log size": of_classes[1]}
-    return Collected(WordStatistics.of(as_terms(*terms), starts, pairs, named, classes), of_classes[2], Rows(*rows))
+    statistics = WordStatistics.of(as_terms(*terms), starts, pairs, named, classes)
+    return Collected(statistics, of_classes[2], TermCounts(*rows))

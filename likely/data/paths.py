@@ -1,4 +1,4 @@
-"""Files wherever they are, on this machine or behind a URL that fsspec knows: which, and how they are opened."""
+"""Files by their paths: which there are, on this machine or behind a URL that fsspec knows, and in which format."""
 
 import glob
 import os
@@ -7,13 +7,69 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
-from likely.data.formats import EXPECTED, Format, stated
 from likely.messages import Advice, Setting
 
+_FORMATS = {
+    "csv": "csv", "tsv": "tsv", "tab": "tsv", "parquet": "parquet", "pq": "parquet", "arrow": "arrow",
+    "feather": "arrow", "ipc": "arrow", "arrows": "arrow", "jsonl": "jsonl", "ndjson": "jsonl",
+}  # fmt: skip
+_COMPRESSIONS = {"gz": "gzip", "zst": "zstd"}
+KNOWN_FORMATS = '"csv", "tsv", "jsonl", "parquet" or "arrow", the first three also with ".gz" or ".zst"'
+"""The formats, in a message."""
 OPEN_WITH_FORMAT = Setting("format", None, "open it by likely.data.open_rows(…, format=…)")
 """What to do with a file whose format nobody knows."""
+
+
+class Format(NamedTuple):
+    """What a file holds."""
+
+    name: str
+    compression: str | None
+
+    @property
+    def text(self) -> bool:
+        """Whether it is a text file, in which types are not written."""
+        return self.name in ("csv", "tsv", "jsonl")
+
+    @property
+    def delimited(self) -> bool:
+        """Whether it is text between separators, all of whose cells are text."""
+        return self.name in ("csv", "tsv")
+
+    @classmethod
+    def named(cls, ending: str) -> "Format | None":
+        """Return the format of a name's ending, such as "csv" or "csv.gz"."""
+        *first, last = ending.lower().lstrip(".").split(".")
+        compression = _COMPRESSIONS.get(last)
+        if compression is not None and first:
+            last = first[-1]
+        found = _FORMATS.get(last)
+        fits = found is not None and (compression is None or found in ("csv", "tsv", "jsonl"))
+        return cls(str(found), compression) if fits else None
+
+    @classmethod
+    def of(cls, path: str, given: "str | Format | None" = None) -> "Format | None":
+        """Return the format that was given, or the one that a file's name ends with; None if neither tells.
+
+        What is given wins. A name may still tell that the file is compressed.
+
+        >>> Format.of("people.csv.gz"), Format.of("people.txt.gz", "tsv"), Format.of("people.txt")
+        (Format(name='csv', compression='gzip'), Format(name='tsv', compression='gzip'), None)
+        """
+        ending = ".".join(os.path.basename(path).split(".")[1:])
+        if given is None:
+            return cls.named(ending)
+        found = parse_format(given) if not isinstance(given, Format) else given
+        named = _COMPRESSIONS.get(ending.lower().rpartition(".")[2]) if found.text else None
+        return found._replace(compression=found.compression or named)
+
+
+def parse_format(name: Any) -> Format:
+    """Return a format that was given by name."""
+    found = Format.named(name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(f"expected the format {KNOWN_FORMATS}, got {name!r}")
+    return found
 
 
 class File(NamedTuple):
@@ -41,24 +97,28 @@ class File(NamedTuple):
 
     def opened(self) -> Any:
         """Return the bytes, as Arrow reads them."""
+        import pyarrow as pa
+
         return pa.OSFile(self.path) if self.system is None else pa.PythonFile(self.system.open(self.path, "rb"), "r")
 
     def mapped(self) -> Any:
-        """Return the bytes where they lie in memory, if they are on this machine."""
+        """Return the bytes memory-mapped, if they are on this machine."""
+        import pyarrow as pa
+
         return pa.memory_map(self.path) if self.system is None else self.opened()
 
 
-def found_files(paths: list[str], format_name: str | None) -> list[File]:
+def find_files(paths: list[str], format_name: str | None) -> list[File]:
     """Return the files of paths, folders, wildcards and URLs, in order."""
-    given = None if format_name is None else stated(format_name)
+    given = None if format_name is None else parse_format(format_name)
     return [
         File(path, _format_of(path, given), system)
         for one in paths
-        for path, system in expanded(one, any_ending=given is not None)
+        for path, system in expand_path(one, any_ending=given is not None)
     ]
 
 
-def expanded(path: str, *, any_ending: bool) -> list[tuple[str, Any]]:
+def expand_path(path: str, *, any_ending: bool) -> list[tuple[str, Any]]:
     """Return the files of a path, folder, name with wildcards or URL, in order, each with the file system of a URL.
 
     ``any_ending``: files of a folder are read whatever their names end with.
@@ -115,5 +175,5 @@ def _format_of(path: str, given: Format | None) -> Format:
     found = Format.of(path, given)
     if found is None:
         expected = f"expected a file whose name ends with its format, got {path!r}: "
-        raise ValueError(Advice(expected, OPEN_WITH_FORMAT, f", one of {EXPECTED}"))
+        raise ValueError(Advice(expected, OPEN_WITH_FORMAT, f", one of {KNOWN_FORMATS}"))
     return found

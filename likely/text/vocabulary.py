@@ -30,7 +30,7 @@ def document_limits(min_df: Any, max_df: Any, documents: float) -> tuple[float, 
 
 
 @dataclass(frozen=True)
-class Kept:
+class VocabularyLimits:
     """Which words say something. All are counted, whatever is kept, so that more texts may still decide otherwise.
 
     Parameters
@@ -47,7 +47,7 @@ class Kept:
     >>> from likely.text import Analyzer, collect_words
     >>> everyone = Assignment(np.array([0]), np.zeros(3, np.int32))
     >>> words = collect_words(Analyzer("words"), pa.array(["a b", "a c", "a c d"]), everyone)
-    >>> Kept(max_df=2, max_features=2).of(words).terms.to_pylist()
+    >>> VocabularyLimits(max_df=2, max_features=2).of(words).terms.to_pylist()
     ['b', 'c']
     """
 
@@ -77,15 +77,15 @@ class Kept:
         """Return which words are kept."""
         chosen = self._within(statistics, least)
         if self.max_features is not None and chosen.sum() > self.max_features:
-            places = np.flatnonzero(chosen)
-            counts = statistics.in_words("count")[places]
+            indices = np.flatnonzero(chosen)
+            counts = statistics.in_words("count")[indices]
             chosen[:] = False
-            chosen[places[_most(counts, statistics.terms.take(pa.array(places)), int(self.max_features))]] = True
+            chosen[indices[_most(counts, statistics.terms.take(pa.array(indices)), int(self.max_features))]] = True
         return chosen
 
     def check(self, statistics: WordStatistics, least: int = 1) -> None:
         """Raise ValueError if limits that were given keep no word."""
-        asked = self != Kept() or isinstance(self.max_df, Integral)  # 1 text is not a share of 1.0
+        asked = self != VocabularyLimits() or isinstance(self.max_df, Integral)  # 1 text is not a share of 1.0
         if asked and len(statistics.terms) and not self.chosen(statistics, least).any():
             low = least if self.min_df is None else self.min_df
             raise ValueError(
@@ -108,7 +108,7 @@ class Kept:
 
 
 def _most(counts: Array, terms: pa.Array, most: int) -> NDArray[np.int64]:
-    """Return the places of the greatest counts; of equal ones, those of the first terms by alphabet."""
+    """Return the indices of the greatest counts; of equal ones, those of the first terms by alphabet."""
     last = np.partition(counts, -most)[-most]
     above, equal = np.flatnonzero(counts > last), np.flatnonzero(counts == last)
     ranks = sorted_terms(terms.take(pa.array(equal)))[0]

@@ -1,4 +1,7 @@
-"""What was given: a matrix of numbers, a table whose columns have types, or texts. Decided here, and nowhere else."""
+"""What was given: a matrix of numbers, a table whose columns have types, texts, or data in partitions of an engine.
+
+No library is imported to find out.
+"""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -6,9 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from likely.data.partitions import Engine, PartitionedRows
 from likely.data.rows import Rows, missing_words
 from likely.data.table import Table
-from likely.engines import Spread, engine_of
+
+
+def engine_class(data: Any) -> str | None:
+    """Return the module and class in ``likely.engines`` for data that an engine keeps in partitions; None for others.
+
+    >>> engine_class([[1.0, 2.0]]) is None
+    True
+    """
+    module = type(data).__module__
+    if module.startswith("dask.dataframe") and getattr(data, "ndim", 0) == 2:
+        return "dask.DaskFrame"
+    if module.startswith("dask.array") and hasattr(data, "numblocks") and data.ndim == 2:
+        return "dask.DaskArray"
+    if module == "ray.data.dataset" and hasattr(data, "map_batches"):
+        return "ray.RayDataset"
+    return "spark.SparkFrame" if module.startswith("pyspark.sql") and hasattr(data, "mapInArrow") else None
+
+
+def is_partitioned(data: Any) -> bool:
+    """Say whether an engine keeps data in partitions."""
+    return isinstance(data, Engine) or engine_class(data) is not None
 
 
 def is_typed(data: Any) -> bool:
@@ -17,23 +41,20 @@ def is_typed(data: Any) -> bool:
     >>> is_typed([{"age": 31}]), is_typed("people.csv"), is_typed([[1.0, 2.0]])
     (True, True, False)
     """
-    if engine_of(data) is not None:  # asked first: a frame of Spark Connect has attributes of any name
+    if is_partitioned(data):  # asked first: a frame of Spark Connect has attributes of any name
         return True
     if hasattr(data, "tocsr") or isinstance(data, Table):
         return False
-    if isinstance(data, Iterator) or hasattr(data, "collect_schema"):
-        return True
-    if isinstance(data, str | os.PathLike | Mapping | Rows):
+    if isinstance(data, str | os.PathLike | Mapping | Rows | Iterator) or hasattr(data, "collect_schema"):
         return True
     if isinstance(data, np.ndarray):
         return data.dtype.names is not None
     if isinstance(data, list | tuple):
         return len(data) > 0 and isinstance(data[0], str | os.PathLike | Mapping)
     if hasattr(data, "columns") and hasattr(data, "dtypes"):
-        # A frame of nothing but floats is a matrix: read without a copy; its names must match, as scikit-learn wants.
+        # A frame of nothing but floats is a matrix: read in place; its names must match, as scikit-learn wants.
         return not all(str(dtype).lower() in ("float64", "float32") for dtype in data.dtypes)
-    speaks = ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows")
-    return any(hasattr(data, name) for name in speaks)
+    return any(hasattr(data, name) for name in ("__arrow_c_stream__", "fetch_arrow_table", "read", "count_rows"))
 
 
 def is_table(data: Any, columns: Any, missing: Any) -> bool:
@@ -59,7 +80,7 @@ def is_text_table(data: Any) -> bool:
     >>> is_text_table({"text": ["a b"]}), is_text_table("reviews.parquet"), is_text_table(["a text"])
     (True, True, False)
     """
-    if isinstance(data, str | os.PathLike | Mapping | Rows) or engine_of(data) is not None:
+    if isinstance(data, str | os.PathLike | Mapping | Rows) or is_partitioned(data):
         return True
     if isinstance(data, list | tuple):
         return len(data) > 0 and isinstance(data[0], Mapping)
@@ -70,7 +91,7 @@ def is_text_table(data: Any) -> bool:
 
 def is_matrix(rows: Rows) -> bool:
     """Say whether rows are blocks of an array: numbers without names, which a model takes as it takes a matrix."""
-    return isinstance(rows, Spread) and rows.names is None
+    return isinstance(rows, PartitionedRows) and rows.names is None
 
 
 def _has_names(data: Any) -> bool:

@@ -9,19 +9,20 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import lowest_rows, row_keys
-from likely.data.folds import HeldOut, put_together
+from likely.data.distinct import lowest_rows
+from likely.data.folds import HeldOutFold, whole_weights
+from likely.data.hashing import row_keys
 from likely.data.labels import read_assignment, read_labels, read_weights
 from likely.data.rows import Rows
-from likely.data.schema import Schema, coded_target
-from likely.data.table import Room, Table
-from likely.messages import tell
+from likely.data.schema import Schema, encoded_target
+from likely.data.table import CellBuffer, Table
+from likely.messages import warn
 from likely.statistics import Assignment, Labels, distinct, union
 
 # How many times its even share of a sample a partition sends, and how many rows more: so neither those that are larger
 # nor chance among many small ones takes a second pass.
 _AMPLE, _MORE = 4, 10
-# So many batches are put together at a time, once most of their rows are left out.
+# So many batches are concatenated at a time, once most of their rows are left out.
 _BATCHES = 64
 
 
@@ -65,7 +66,7 @@ class Collected(NamedTuple, Generic[S]):
         return Collected(reduce(operator.add, there) if there else None, *counts)
 
 
-class Sampled(NamedTuple):
+class LabelledSample(NamedTuple):
     """Rows to choose by, whether they are all that have a label, and how many rows have one, and have none."""
 
     rows: Labelled
@@ -77,7 +78,7 @@ class Sampled(NamedTuple):
 class _Part(NamedTuple):
     """What one partition sends; ``bound``: the greatest key that it sends rows of, None if none is left out."""
 
-    sampled: Sampled
+    sampled: LabelledSample
     bound: int | None
 
 
@@ -102,27 +103,27 @@ class Labelling:
     schema: Schema
     y: Any = None
     weights: Any = None
-    held_out: HeldOut | None = None
+    held_out: HeldOutFold | None = None
     partly: bool = True
 
-    def batches(self, rows: Rows, *, note: bool = True, room: Room | None = None) -> Iterator[Labelled]:
+    def batches(self, rows: Rows, *, note: bool = True, buffer: CellBuffer | None = None) -> Iterator[Labelled]:
         """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
 
-        ``note``: whether to warn of columns that are not there. With a ``room`` for cells, those of a batch are gone
+        ``note``: whether to warn of columns that are not there. With a ``buffer`` for cells, those of a batch are gone
         when the next one comes.
         """
         if self.y is None:
-            for table in self.schema.tables(rows, room):
+            for table in self.schema.tables(rows, buffer):
                 yield Labelled(table, of_one_class(table.rows))
             return
         by_name = isinstance(self.y, str)
         given = None if by_name else _read_given(self.y, self.weights, partly=self.partly)
         weights = _read_weights(self.weights) if by_name else None
         first = 0
-        for batch in rows.batches(coded=True):
+        for batch in rows.batches(dictionaries=True):
             part = slice(first, first + batch.num_rows)
             numbers = range(first, first + batch.num_rows)
-            table = self.schema.table(batch, numbers=numbers, note=note and first == 0, room=room)
+            table = self.schema.table(batch, numbers=numbers, note=note and first == 0, buffer=buffer)
             first += batch.num_rows
             if given is not None:
                 _check_length("label", len(given.codes), first, last=False)
@@ -162,7 +163,7 @@ class LabelledRows(NamedTuple):
         """A label for each row, or the name of the column that holds it."""
         return self.labelling.y
 
-    def without(self, fold: HeldOut) -> Self:
+    def without(self, fold: HeldOutFold) -> Self:
         """Return the rows of all cross-validation folds but one."""
         return self._replace(labelling=replace(self.labelling, held_out=fold))
 
@@ -185,16 +186,16 @@ class LabelledRows(NamedTuple):
             dropped = total - sum(part.table.rows for part in known)
             batches = [part for part in known if part.table.rows]
             if dropped < total:
-                tell_of_unlabelled(dropped, self.y)
-        return stacked(batches)
+                warn_about_unlabelled(dropped, self.y)
+        return concat_labelled(batches)
 
-    def sample(self, most: int, seed: Any) -> Sampled:
+    def sample(self, most: int, seed: Any) -> LabelledSample:
         """Return all rows that have a label, if they are at most so many; otherwise so many that are drawn from them.
 
         Drawn are those of the lowest keys. Of these, every partition sends some more than its even share. If one was
         so large that others of its rows might be among the lowest, all send as many as are drawn.
         """
-        found: Sampled | None = None
+        found: LabelledSample | None = None
         for share in sorted({min(most, _AMPLE * most // max(1, self.rows.partitions) + _MORE), most}):
             parts = self.rows.map(partial(_drawn, labelling=self.labelling, most=share, seed=seed))
             if self.y is None and not any(part.sampled.rows.table.rows for part in parts):
@@ -211,11 +212,11 @@ def of_one_class(rows: int, weights: Any = None) -> Assignment:
     return Assignment(np.zeros(1, dtype=np.int64), np.zeros(rows, dtype=np.int32), weights)
 
 
-def read_all(rows: Rows) -> Any:
+def as_arrow_table(rows: Rows) -> Any:
     """Return all rows as one Arrow table."""
-    from likely.data.arrow import joined
+    from likely.data.arrow import concat_batches
 
-    return joined(list(rows.batches()), rows.schema).combine_chunks()
+    return concat_batches(list(rows.batches()), rows.schema).combine_chunks()
 
 
 def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
@@ -229,14 +230,15 @@ def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]
     (2, ['a', 'b'], [2, 1])
     """
     weights = np.asarray(sample_weight)
-    if sample_weight is None or not rows.held or weights.dtype.kind not in "fiub" or weights.shape != (rows.count(),):
+    fits = rows.in_memory and weights.dtype.kind in "fiub" and weights.shape == (rows.count(),)
+    if sample_weight is None or not fits:
         return rows, y, sample_weight
     counts = weights != 0
     if counts.all() or not counts.any():
         return rows, y, sample_weight
     if y is not None:
         by_name = isinstance(y, str)
-        codes = coded_target(read_all(rows), y)[1] if by_name else read_labels(y, len(counts), partly=True)[1]
+        codes = encoded_target(as_arrow_table(rows), y)[1] if by_name else read_labels(y, len(counts), partly=True)[1]
         counts |= (codes >= 0) & ~np.isin(codes, codes[counts])
     if isinstance(y, list | tuple):
         y = [label for label, counted in zip(y, counts, strict=True) if counted]
@@ -245,13 +247,13 @@ def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]
     return rows.filtered(counts), y, weights[counts]
 
 
-def tell_of_unlabelled(count: int, y: Any = None, why: str = "") -> None:
+def warn_about_unlabelled(count: int, y: Any = None, why: str = "") -> None:
     """Warn that so many rows are not learned from; ``y`` may be the name of the column of labels."""
     if count:
-        tell(f"{count:,} rows without a label{f' in {y!r}' if isinstance(y, str) else ''} are left out{why}")
+        warn(f"{count:,} rows without a label{f' in {y!r}' if isinstance(y, str) else ''} are left out{why}")
 
 
-def stacked(parts: list[Labelled]) -> Labelled:
+def concat_labelled(parts: list[Labelled]) -> Labelled:
     """Return rows as one table, in which every category and every class has one number."""
     if not any(len(part.assignment.classes) for part in parts if part.table.rows):
         raise ValueError("expected rows with a label, got none")
@@ -274,24 +276,24 @@ def stacked(parts: list[Labelled]) -> Labelled:
     if any(a.weights is not None for a in assignments):
         weights = np.concatenate([np.ones(len(a.codes)) if a.weights is None else a.weights for a in assignments])
     numbers = np.concatenate([table.row_numbers for table in tables])
-    strings = {j: _concatenated([table.strings[j] for table in tables]) for j in tables[0].strings}
+    strings = {j: _concat_arrays([table.strings[j] for table in tables]) for j in tables[0].strings}
     whole = replace(tables[0], cells=cells, categories=names, numbers=numbers, strings=strings)
     return Labelled(whole, Assignment(classes, codes, weights))
 
 
 def _collected(rows: Rows, labelling: Labelling, collect: Callable[[Table, Assignment], S], note: bool) -> Collected[S]:
     found: Collected[S] = Collected(None)
-    for part in labelling.batches(rows, note=note, room=Room()):
+    for part in labelling.batches(rows, note=note, buffer=CellBuffer()):
         known = part.known()
         count = known.table.rows
         found = found.plus(Collected(collect(*known) if count else None, count, part.table.rows - count))
     return found
 
 
-def _lowest_of(parts: list[_Part], most: int, seed: Any, *, in_shares: bool) -> Sampled | None:
+def _lowest_of(parts: list[_Part], most: int, seed: Any, *, in_shares: bool) -> LabelledSample | None:
     """Return the rows of the lowest keys among those that were sent; None if others might be lower."""
     each = [part.sampled for part in parts]
-    rows = stacked([part.rows for part in each if part.rows.table.rows] or [each[0].rows])
+    rows = concat_labelled([part.rows for part in each if part.rows.table.rows] or [each[0].rows])
     whole = all(part.whole for part in each) and rows.table.rows <= most
     in_shares = in_shares and rows.assignment.weights is not None
     if in_shares or not whole:
@@ -299,68 +301,63 @@ def _lowest_of(parts: list[_Part], most: int, seed: Any, *, in_shares: bool) -> 
         bounds = [part.bound for part in parts if part.bound is not None]
         if bounds and (table.rows < most or highest > min(bounds)):
             return None
-        rows = Labelled(table, put_together(assignment) if in_shares else assignment)
-    return Sampled(rows, whole, sum(part.labelled for part in each), sum(part.unlabelled for part in each))
+        rows = Labelled(table, whole_weights(assignment) if in_shares else assignment)
+    return LabelledSample(rows, whole, sum(part.labelled for part in each), sum(part.unlabelled for part in each))
 
 
 def _drawn(rows: Rows, labelling: Labelling, most: int, seed: Any) -> _Part:
     """Return all rows that have a label, if they are at most so many; otherwise those of the lowest keys."""
-    held: list[Labelled] = []
+    kept: list[Labelled] = []
     count = with_label = total = 0
     whole, bound = True, None
     for part in labelling.batches(rows):
         total += part.table.rows
         part = part.known()
         with_label += part.table.rows
-        if not part.table.rows and held:
+        if not part.table.rows and kept:
             continue
         if bound is not None:  # of rows that are left out, classes and categories are known nevertheless
             part = part.taken(row_keys(*part, seed) <= bound)
-        held.append(part)
+        kept.append(part)
         count += part.table.rows
-        if count > 2 * most or (bound is not None and len(held) > _BATCHES):
-            held, bound = _fewer(held, most, seed, bound)
-            count, whole = held[0].table.rows, False
+        if count > 2 * most or (bound is not None and len(kept) > _BATCHES):
+            kept, bound = _fewer(kept, most, seed, bound)
+            count, whole = kept[0].table.rows, False
     if count > most:
-        held, bound = _fewer(held, most, seed, bound)
+        kept, bound = _fewer(kept, most, seed, bound)
         whole = False
-    if not held:
+    if not kept:
         nothing = Assignment(np.empty(0, dtype="<U1"), np.empty(0, dtype=np.int32))
-        held = [Labelled(labelling.schema.table(rows.schema.empty_table()), nothing)]
-    return _Part(Sampled(held[0] if with_label == 0 else stacked(held), whole, with_label, total - with_label), bound)
+        kept = [Labelled(labelling.schema.table(rows.schema.empty_table()), nothing)]
+    some = kept[0] if with_label == 0 else concat_labelled(kept)
+    return _Part(LabelledSample(some, whole, with_label, total - with_label), bound)
 
 
-def _fewer(held: list[Labelled], most: int, seed: Any, bound: int | None) -> tuple[list[Labelled], int | None]:
+def _fewer(kept: list[Labelled], most: int, seed: Any, bound: int | None) -> tuple[list[Labelled], int | None]:
     """Return at most so many rows, of the lowest keys, and beyond which key others are left out."""
-    table, assignment, highest = lowest_rows(*stacked(held), most, seed)
+    table, assignment, highest = lowest_rows(*concat_labelled(kept), most, seed)
     left_out = table.rows == most
     return [Labelled(table, assignment)], highest if left_out else bound
 
 
 def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
     """Return the classes in a column, and the index of each row's among them, −1 where it is missing."""
-    labels, indices = coded_target(batch, name)
-    known = np.array([label is not None for label in labels]) if labels.dtype == object else np.full(len(labels), True)
-    codes = np.full(len(labels), -1, dtype=np.int32)
-    classes = labels[:0]
-    if known.any():
-        there = labels[known]
-        there = np.asarray(there.tolist()) if there.dtype == object else there  # none is missing any more
-        classes, codes[known] = read_labels(there, len(there))
+    labels, indices = encoded_target(batch, name)
+    if not any(label is not None for label in labels.tolist()):
+        return labels[:0], np.full(len(indices), -1, dtype=np.int32)
+    classes, codes = read_labels(labels, len(labels), partly=True)
     return classes, codes[indices]
 
 
-def _concatenated(arrays: list[Any]) -> Any:
+def _concat_arrays(arrays: list[Any]) -> Any:
     import pyarrow as pa
 
     return pa.concat_arrays(arrays)
 
 
 def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:
-    """Return indices in one list of names as those in another; missing cells stay."""
-    missing = np.isnan(cells)
-    indices = np.where(missing, len(numbers), cells).astype(np.intp)
-    return np.append(numbers.astype(np.float64), np.nan)[indices]
+    """Return codes of one list of names as those of another; missing cells stay."""
+    return np.append(numbers.astype(np.float64), np.nan)[np.where(np.isnan(cells), -1, cells).astype(np.intp)]
 
 
 def _read_given(y: Any, sample_weight: Any, *, partly: bool) -> Assignment:

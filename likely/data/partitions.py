@@ -1,7 +1,7 @@
 """Rows in partitions, wherever an engine keeps them: work goes to the rows, and what it makes of them comes back.
 
 An engine runs work on every partition and tells which partition a result is of. All else is here, once: what is sent,
-what is checked of what comes back, and that results are put together in the order of the partitions, each once,
+what is checked of what comes back, and that results are combined in the order of the partitions, each once,
 however often, late or by whomever they were made. No model knows that there are engines.
 """
 
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from likely.data.progress import watched
+from likely.data.progress import progress_bar
 from likely.data.rows import Progress, Rows, T, open_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TOGETHER = 16
+FAN_IN = 16
 """Results of so many partitions are added where they were made, before they travel on."""
 LOOKED_AT = 4
 """So many partitions, from the first to the last, are looked at to see what the columns are."""
 
 
-class Made(NamedTuple):
+class PartialResult(NamedTuple):
     """What was made of some partitions: how many rows each had, by its number (−1: not counted), and the result."""
 
     rows: dict[int, int]
@@ -35,38 +35,28 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Work for every partition, as it is sent to the workers.
-
-    Parameters
-    ----------
-    work
-        what to do with the rows of a partition
-    columns
-        the columns that each partition must have
-    missing
-        the text that stands for a missing cell
-    version
-        the version of this package that sends the task
-    only
-        the numbers of the partitions that it is for, of which the first rows may do; None for all rows of all
-    """
+    """Work for every partition, as it is sent to the workers, and what is checked or known there."""
 
     work: Callable[[Rows], Any]
     columns: tuple[str, ...]
+    """those that each partition must have"""
     missing: tuple[str, ...]
+    """the text that stands for a missing cell"""
     version: str
+    """that of this package, where the task is sent from"""
     only: frozenset[int] | None = None
+    """the numbers of the partitions that it is for, of which the first rows may do; None for all rows of all"""
 
     def wants(self, number: int) -> bool:
         """Say whether the task is for a partition."""
         return self.only is None or number in self.only
 
-    def __call__(self, number: int, content: Any) -> Made:
+    def __call__(self, number: int, content: Any) -> PartialResult:
         """Do the work on the content of a partition: a frame, an Arrow table, a stream, or what makes one."""
         where = f"partition {number}"
         if (found := version("likely")) != self.version:
             raise RuntimeError(
-                f"expected likely {self.version} where {where} lies, as here, got {found}: install the same"
+                f"expected likely {self.version} on the worker of {where}, as here, got {found}: install the same"
             )
         try:
             rows = open_rows(content() if callable(content) else content, missing=self.missing)
@@ -75,14 +65,14 @@ class Task:
                 raise ValueError(f"expected the same columns as in the other partitions, got none named {lacking[0]!r}")
             result = self.work(rows)
         except (ValueError, TypeError) as error:
-            if hasattr(error, "placed"):
-                raise error.placed(where) from None
+            if hasattr(error, "located"):
+                raise error.located(where) from None
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{where}: {error}") from error
-        return Made({number: rows.count() if self.only is None else -1}, result)
+        return PartialResult({number: rows.count() if self.only is None else -1}, result)
 
 
-def by_threads(count: int) -> None:
+def use_threads(count: int) -> None:
     """Let this process work by so many threads: where others work beside it, all cores for each would be too many."""
     from likely.native import get_threads, set_threads
 
@@ -90,7 +80,7 @@ def by_threads(count: int) -> None:
         set_threads(count)
 
 
-def in_order(parts: Iterable[Made]) -> list[Made]:
+def in_partition_order(parts: Iterable[PartialResult]) -> list[PartialResult]:
     """Return results in the order of their partitions, or raise if one is there twice."""
     ordered = sorted(parts, key=lambda part: min(part.rows))
     numbers = [number for part in ordered for number in part.rows]
@@ -100,22 +90,22 @@ def in_order(parts: Iterable[Made]) -> list[Made]:
     return ordered
 
 
-def added(parts: Iterable[Made], add: Callable[[Any, Any], Any]) -> Made:
+def add_results(parts: Iterable[PartialResult], add: Callable[[Any, Any], Any]) -> PartialResult:
     """Add the results of several partitions in their order.
 
-    >>> added([Made({1: 5}, "b"), Made({0: 4}, "a")], lambda one, other: one + other)
-    Made(rows={0: 4, 1: 5}, result='ab')
+    >>> add_results([PartialResult({1: 5}, "b"), PartialResult({0: 4}, "a")], lambda one, other: one + other)
+    PartialResult(rows={0: 4, 1: 5}, result='ab')
     """
-    ordered = in_order(parts)
+    ordered = in_partition_order(parts)
     rows = {number: count for part in ordered for number, count in part.rows.items()}
-    return Made(rows, reduce(add, (part.result for part in ordered)))
+    return PartialResult(rows, reduce(add, (part.result for part in ordered)))
 
 
-def beside(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
+def with_columns(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
     """Return rows with answers in columns beside them, or in place of those that they are of."""
     for name in found.column_names:
-        place = rows.schema.get_field_index(name)
-        rows = rows.append_column(name, found[name]) if place < 0 else rows.set_column(place, name, found[name])
+        index = rows.schema.get_field_index(name)
+        rows = rows.append_column(name, found[name]) if index < 0 else rows.set_column(index, name, found[name])
     return rows
 
 
@@ -130,7 +120,7 @@ class Answering(Protocol):
 
 
 class Engine(ABC):
-    """Where partitions lie, and who works on them."""
+    """Who keeps partitions, and works on them."""
 
     name: str
     partitions: int
@@ -141,23 +131,23 @@ class Engine(ABC):
         """The Arrow types of the columns, as far as they are known."""
 
     @abstractmethod
-    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[Made]:
-        """Do a task on all partitions that it wants. With ``add``, those of neighbours may come back as ``added``."""
+    def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[PartialResult]:
+        """Do a task on all partitions that it wants. With ``add``, results of neighbours may come back added."""
 
     @abstractmethod
-    def fetched(self, number: int) -> Any:
+    def fetch(self, number: int) -> Any:
         """Return the content of a partition."""
 
     def contents(self) -> Iterator[Any]:
         """Return the content of all partitions in their order, one after another."""
-        return map(self.fetched, range(self.partitions))
+        return map(self.fetch, range(self.partitions))
 
     @abstractmethod
     def lazily(self, answer: "Answering") -> Any:
         """Return a frame of the engine: its columns, and beside them those of answers, found when they are wanted."""
 
 
-class Spread(Rows):
+class PartitionedRows(Rows):
     """Rows in the partitions of an engine."""
 
     def __init__(self, engine: Engine, missing: Collection[str] = ()) -> None:
@@ -179,8 +169,8 @@ class Spread(Rows):
         return tuple(self.schema.names) if is_named(self.schema) else None
 
     @property
-    def held(self) -> bool:
-        """Say that rows do not lie in the memory of this process."""
+    def in_memory(self) -> bool:
+        """Say that rows are not in the memory of this process."""
         return False
 
     @property
@@ -193,27 +183,27 @@ class Spread(Rows):
         """How many passes over all rows have been made."""
         return Progress(self._passes, None, "passes")
 
-    def also_missing(self, words: Collection[str]) -> "Rows":
+    def with_missing(self, words: Collection[str]) -> "Rows":
         """Return the same rows, in which more words stand for a missing cell."""
-        return Spread(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
+        return PartitionedRows(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
 
-    def batches(self, *, coded: bool = False) -> "Iterator[pa.RecordBatch]":
+    def batches(self, *, dictionaries: bool = False) -> "Iterator[pa.RecordBatch]":
         """Return all rows, brought here one partition at a time."""
         for content in self.engine.contents():
-            yield from open_rows(content, missing=self._missing).batches(coded=coded)
+            yield from open_rows(content, missing=self._missing).batches(dictionaries=dictionaries)
 
     def sample(self, rows: int) -> "pa.Table":
         """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
-        from likely.data.arrow import stacked
+        from likely.data.arrow import concat_tables
 
         count = self.engine.partitions
         few = {round(i * (count - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)}
         for only in (few, set(range(count)) - few):
             share = -(-rows // max(1, len(only)))
             task = replace(self._task(partial(_sample, wanted=share)), only=frozenset(only))
-            parts = [part.result for part in in_order(self.engine.run(task, None)) if part.result.num_rows]
+            parts = [part.result for part in in_partition_order(self.engine.run(task, None)) if part.result.num_rows]
             if parts:
-                return stacked(parts)
+                return concat_tables(parts)
         return self.schema.empty_table()
 
     def map(self, work: Callable[[Rows], T]) -> list[T]:
@@ -229,8 +219,8 @@ class Spread(Rows):
         return Task(work, tuple(self.schema.names), self._missing, version("likely"))
 
     def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
-        with watched(self, f"working on {self.engine.partitions} partitions"):
-            found = in_order(self.engine.run(self._task(work), add))
+        with progress_bar(self, f"working on {self.engine.partitions} partitions"):
+            found = in_partition_order(self.engine.run(self._task(work), add))
         self._passes += 1
         rows = {number: count for part in found for number, count in part.rows.items()}
         if lost := set(range(self.engine.partitions)) - rows.keys():
@@ -241,7 +231,7 @@ class Spread(Rows):
         return [part.result for part in found]
 
     def _check(self, rows: dict[int, int]) -> None:
-        """Raise if there are other rows than before: in a partition, or in all if an engine has cut them anew."""
+        """Raise if there are other rows than before: in a partition, or in all if an engine has repartitioned them."""
         before, self._counts = self._counts or rows, rows
         if before.keys() == rows.keys():
             pairs = {f"partition {number}": (before[number], rows[number]) for number in rows}
