@@ -116,3 +116,12 @@ def test_clusters_of_many_rows_are_predicted_lazily(dask_frame, monkeypatch):
     monkeypatch.setattr(fitting, "SAMPLE", 100)
     found = KMeans(3, random_state=0).fit_predict(dask_frame(groups(600), 4)).compute()
     assert found.group.nunique() == 3
+
+
+def test_probabilities_of_another_column_are_named_by_its_values(dask_frame):
+    frame = people()
+    learned = NaiveBayes().fit(frame, "income")
+    found = learned.predict_proba(dask_frame(frame, 3), of="town").compute()
+    values = learned.values_of("town").tolist()
+    expected = learned.predict_proba(frame, of="town")
+    np.testing.assert_array_equal(found[[f"p({value})" for value in values]], expected)

@@ -50,7 +50,8 @@ class Answer:
             return pa.table({name: pa.array(found[:, j]) for j, name in enumerate(self.model.feature_names_in_)})
         if found.ndim == 1:
             return pa.table({self.model.answers: pa.array(found)})
-        labels = labels_in_text(self.model.classes_)
+        of = self.options.get("of")
+        labels = labels_in_text(self.model.classes_ if of is None else self.model.values_of(of))
         return pa.table({f"p({label})": pa.array(found[:, k]) for k, label in enumerate(labels)})
 
     def asked(self, rows: Any) -> Any:
