@@ -148,7 +148,7 @@ def fit(plan: Plan, X: Any, y: Any, sample_weight: Any = None) -> State:
             X, y = with_labels(X, y, sample_weight)
         if is_tabular(plan, X, y):
             opened = _opened(plan, X, y, sample_weight)
-            state, last = inferred(plan, partial(learn_table, plan), **opened)
+            state, last = inferred(plan, partial(learn_table, plan), *opened, partly=plan.partly())
         else:
             last = _first_table(plan, X)
             state = begin(plan, last, read_assignment(y, sample_weight, last.rows, partly=plan.partly()))
@@ -171,7 +171,7 @@ def partial_fit(
     labels = None if classes is None else _read_classes(classes)
     if state is None and is_tabular(plan, X, y):
         opened = _opened(plan, X, y, sample_weight)
-        found = inferred(plan, partial(learn_table, plan), **opened)[0]
+        found = inferred(plan, partial(learn_table, plan), *opened, partly=plan.partly())[0]
     elif state is None:
         table = _first_table(plan, X)
         found = begin(plan, table, read_assignment(y, sample_weight, table.rows, partly=plan.partly()))
@@ -247,8 +247,7 @@ def _merged(state: State, theirs: State) -> State:
     if shapes[0] != shapes[1]:
         raise ValueError(_other_families(state, theirs))
     found = state.with_statistics(state.statistics + theirs.statistics)
-    reader: Any = state.reader
-    return replace(found, reader=reader.merged(theirs.reader))
+    return replace(found, reader=state.reader.merged(theirs.reader))
 
 
 def emptied(state: State) -> State:
@@ -306,17 +305,19 @@ def is_tabular(plan: Plan, X: Any, y: Any) -> bool:
     return plan.rows == "numbers" and isinstance(y, str)
 
 
-def inferred(plan: Plan, learn: Callable[[LabelledRows], Learned], rows: Rows, y: Any, **labels: Any) -> Learned:
+def inferred(
+    plan: Plan, learn: Callable[[LabelledRows], Learned], rows: Rows, y: Any, weights: Any = None, partly: bool = True
+) -> Learned:
     """Find out what the columns are from some rows, and learn from all; again where the others are unlike them."""
     if plan.rows == "numbers":
         schema = numbers_of(rows, but=y)
-        return learn(LabelledRows(rows, Labelling(schema, y, **labels)))
+        return learn(LabelledRows(rows, Labelling(schema, y, weights, partly=partly)))
     overrides = plan.overrides()
     schema = infer_schema(rows, y, overrides)
     schema = replace(schema, tentative=frozenset(schema.names) - frozenset(overrides))
     while True:
         try:
-            return learn(LabelledRows(rows, Labelling(schema, y, **labels)))
+            return learn(LabelledRows(rows, Labelling(schema, y, weights, partly=partly)))
         except UnlikeSampleError as error:
             if error.column not in schema.tentative:
                 raise
@@ -335,12 +336,12 @@ def infer_schema(rows: Rows, y: Any, overrides: Mapping[str, str]) -> Schema:
     return schema
 
 
-def _opened(plan: Plan, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+def _opened(plan: Plan, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
     """Open a table with its labels and weights: those of weight 0 are left out."""
     rows = rows_of(X, missing=plan.missing)
     if plan.rows == "table":
         rows, y, sample_weight = with_weight(rows, y, sample_weight)
-    return {"rows": rows, "y": _checked_labels(y), "weights": sample_weight, "partly": plan.partly()}
+    return rows, _checked_labels(y), sample_weight
 
 
 def table_reader(plan: Plan, data: LabelledRows) -> Reader:
@@ -371,7 +372,7 @@ def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
             raise ValueError("expected rows with a label, got none")
         if not plan.learns_unlabelled(found.labelled, found.unlabelled):
             warn_about_unlabelled(found.unlabelled, data.y)
-            return plan.state(parts, found.statistics, reader, plan.priors).with_statistics(found.statistics), table
+            return plan.state(parts, found.statistics, reader, plan.priors), table
     sample = data.sample(SAMPLE, plan.random_state)
     if plan.learns_unlabelled(sample.labelled, sample.unlabelled):
         table, assignment = data.all(partly=True)

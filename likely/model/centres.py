@@ -15,7 +15,7 @@ from likely.families import on_one_line
 from likely.families.base import readable_errors
 from likely.learn.kmeans import given_centres, means, merged, nearest
 from likely.learn.starts import Points, readable
-from likely.model.questions import GROUP, answer_lazily
+from likely.model.questions import GROUP, Questions, answer_lazily
 from likely.model.readers import MatrixReader
 from likely.model.state import not_fitted
 from likely.statistics import Array, Statistics
@@ -116,18 +116,8 @@ class CentreQuestions:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
 
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-        return self.fitted().columns.width
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the columns, if they have any."""
-        names = self.fitted().columns.names
-        if names is None:
-            raise AttributeError(f"{type(self).__name__} was fitted on columns without names")
-        return np.array(names, dtype=object)
+    n_features_in_ = Questions.n_features_in_
+    feature_names_in_ = Questions.feature_names_in_
 
     @property
     def cluster_centers_(self) -> Array:

@@ -61,6 +61,10 @@ class Reader:
         """Return what the columns of a table are, whose labels are ``y``, if they are found by name; else None."""
         return None
 
+    def merged(self, other: "Reader") -> Self:
+        """Return the reader of what both have read."""
+        return self
+
     def column(self, column: Any) -> int:
         """Return the number of a column that is given by its name or number."""
         columns = self.columns
@@ -424,10 +428,6 @@ class TextReader(Reader):
             yield from TextColumn.named_so(str(self.column_name)).tables(rows_of(X, typed=False))
         else:
             yield read_texts(X)
-
-    def merged(self, other: Reader) -> Self:
-        """Return the reader as it is."""
-        return self
 
     def described(self) -> dict[str, Any]:
         """Return what a file says of the reader."""

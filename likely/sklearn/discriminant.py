@@ -1,6 +1,5 @@
 """scikit-learn's linear and quadratic discriminant analysis, on likely's statistics."""
 
-import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from numbers import Integral, Real
@@ -13,17 +12,15 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, va
 from likely import native
 from likely.data.table import Block, SparseRows, Table
 from likely.estimators import fitting
-from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Guessed, Plan
+from likely.estimators.labelled import LabelledEstimator
 from likely.families import Gaussian, UnsolvableError, on_one_line, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
 from likely.joint import Joint, Part
 from likely.messages import warn
-from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions, accuracy
 from likely.model.state import State
-from likely.persistence.saved import save
 from likely.sklearn.base import check_parameters, checked_classes
 from likely.statistics import Array, Assignment, Statistics
 
@@ -162,19 +159,11 @@ class DiscriminantFace(ClassifierMixin, BaseEstimator, Questions):  # type: igno
         self._state = fitting.forget(self.fitted(), X, y, sample_weight)
         return self
 
-    def evaluate(
-        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation | SummedEvaluation:
-        """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is."""
-        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right, of labels of any kind."""
         return accuracy(self.predict(X), y, sample_weight)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, from which ``likely.load`` returns it."""
-        save(self, path)
+    evaluate, save = LabelledEstimator.evaluate, LabelledEstimator.save
 
     @property
     def means_(self) -> Array:

@@ -1,6 +1,5 @@
 """scikit-learn's naive Bayes classifiers, on likely's statistics."""
 
-import os
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -15,17 +14,15 @@ from sklearn.utils._param_validation import Interval
 
 from likely.data.table import SparseRows, Table
 from likely.estimators import fitting
-from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Plan
+from likely.estimators.labelled import LabelledEstimator
 from likely.families import Bernoulli, Complement, Family, Gaussian, Multinomial, Numbered
 from likely.families.moments import Moments
 from likely.joint import Joint, Part
 from likely.messages import warn
-from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions, accuracy
 from likely.model.readers import MatrixReader, Reader
 from likely.model.state import ALIKE, State
-from likely.persistence.saved import save
 from likely.sklearn.base import check_parameters, checked_classes
 from likely.sklearn.categories import (
     Categories,
@@ -92,32 +89,12 @@ class NaiveBayesFace(ClassifierMixin, BaseEstimator, Questions):  # type: ignore
         self._state = fitting.partial_fit(plan, getattr(self, "_state", None), X, y, classes, sample_weight)
         return self
 
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned, as if their rows had been given to this one.
-
-        The others stay as they are.
-        """
-        self._state = fitting.merge(self, others)
-        return self
-
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows: the model becomes what it would be had it never seen them."""
-        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
-        return self
-
-    def evaluate(
-        self, X: Any, y: Any, *, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Evaluation | SummedEvaluation:
-        """Return how well models of this kind predict rows that they have not seen. The model itself stays as it is."""
-        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
+    merge, forget = LabelledEstimator.merge, LabelledEstimator.forget
+    evaluate, save = LabelledEstimator.evaluate, LabelledEstimator.save
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right, of labels of any kind."""
         return accuracy(self.predict(X), y, sample_weight)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, from which ``likely.load`` returns it."""
-        save(self, path)
 
     @property
     def n_features_in_(self) -> int:
