@@ -6,7 +6,7 @@ import pytest
 from engines import ray_session, spark_session
 from hypothesis import settings
 
-pytest.register_assert_rewrite("cases", "laws", "laws_of_answers", "oracle", "refusal")
+pytest.register_assert_rewrite("cases", "laws", "laws_of_answers", "oracle", "refusal", "sameness")
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 

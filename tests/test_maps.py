@@ -74,6 +74,13 @@ def test_every_module_has_a_rung():
     assert sorted(name for rung in layers() for name in rung) == sorted(packages | modules)
 
 
+def test_tests_lie_by_the_tree():
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.glob("test_*.py"))}
+    rungs = {name for rung in layers() for name in rung}
+    assert folders <= rungs, folders - rungs
+    assert {path.parent.name for path in LIKELY.glob("*/__init__.py")} - folders <= {"datasets"}
+
+
 def test_every_module_says_what_it_is_in_one_line():
     for path in LIKELY.rglob("*.py"):
         assert first_line(path), path

@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, strip_accents_ascii, strip_accents_unicode
+from texts import STRINGS
 
 import likely
 from likely.statistics import Assignment
 from likely.text import Analyzer, as_texts, collect_words, sorted_terms
 from likely.text.characters import tables
 
-# letters whose lower case is long or depends on neighbours, marks, spaces of all kinds, and what is no letter
-HARD = "aAbB zZ_09 .,!'\n\t\0\x1c\x85\xa0\u2003éÉßİıΣσςΑΆǅﬁ½²٣京コ한\u0301\u0345\u200d😀𝔸𐐀\ufffd"
-STRINGS = st.text(st.one_of(st.sampled_from(HARD), st.characters(exclude_categories=["Cs"])), max_size=60)
 DOCUMENTS = st.lists(STRINGS, max_size=12)
 
 # each beside the analyzer of scikit-learn that finds the same units

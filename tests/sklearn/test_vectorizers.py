@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from test_text import STRINGS
+from texts import STRINGS
 
 import likely.sklearn as faces
 from likely.sklearn import CountVectorizer, HashingVectorizer, MultinomialNB, TfidfVectorizer

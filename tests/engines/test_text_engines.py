@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from engines import Frames, arrow_parts, spark_frame, split
 from sklearn.base import clone
-from test_text_classifier import made
+from texts import made
 
 import likely
 from likely import TextClassifier

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import ComplementNB, MultinomialNB
-from test_text_classifier import made, textbook, texts_and_labels
+from texts import made, textbook, texts_and_labels
 
 import likely
 from likely import TextClassifier

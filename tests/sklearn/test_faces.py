@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_faces_kmeans import CENTRED
-from test_sklearn_text import VECTORIZERS
+from test_vectorizers import VECTORIZERS
 
 import likely.sklearn
 from likely.sklearn import (

@@ -313,7 +313,7 @@ WORDS = {"exact": "exact", "reference": "exact under its reference", "not offere
 
 
 def test_the_documentation_says_the_same():
-    text = (Path(__file__).parent.parent / "docs" / "laws.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "laws.md").read_text()
     lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line[:1] == "|"]
     heads, rows = [re.sub("`", "", cell) for cell in lines[0][1:]], lines[2:]
     said = {

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
+from texts import made, textbook, texts_and_labels
 
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
@@ -23,31 +24,6 @@ from likely.families.bag import Bag
 from likely.families.pseudo_counts import strength
 from likely.statistics import Assignment
 from likely.text import Analyzer, WordStatistics, collect_words
-
-WORDS = ["dog", "cat", "tulip", "rose", "the", "Straße", "naïve"]
-texts_and_labels = st.lists(
-    st.tuples(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), st.sampled_from(["a", "b", "c"])),
-    min_size=2,
-    max_size=20,
-).filter(lambda rows: len({label for _, label in rows}) > 1 and any(text for text, _ in rows))
-
-
-def textbook(**more):
-    return TextClassifier(calibrate=False, ngrams=1, unit="words", **more)
-
-
-def made(n=400, seed=0, classes=3, share=0.15):
-    """Texts of which some words tell the class, and most do not."""
-    generator = np.random.default_rng(seed)
-    y = generator.integers(0, classes, n)
-    texts = [
-        " ".join(
-            f"own{c}x{generator.integers(0, 30)}" if generator.random() < share else f"any{generator.integers(0, 300)}"
-            for _ in range(generator.integers(1, 40))
-        )
-        for c in y
-    ]
-    return texts, np.array([f"class {c}" for c in y])
 
 
 @pytest.mark.parametrize(
