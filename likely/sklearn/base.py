@@ -1,9 +1,75 @@
-"""What scikit-learn's estimators have in common here: parameters that are checked as scikit-learn's are."""
+"""What scikit-learn's estimators have in common here: their parameters are those of scikit-learn's own classes.
 
-from typing import Any
+A face is a subclass of the class whose name it has. It takes over the parameters, with their defaults and what they may
+be, and the tags; every method that learns or answers is likely's.
+"""
+
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
+
+from likely.estimators import fitting
+from likely.estimators.fitting import Plan
+from likely.estimators.labelled import LabelledEstimator
+from likely.model.questions import Questions, accuracy
+
+
+class ClassifierFace(Questions):
+    """What scikit-learn's classifiers do here: they learn from rows with labels, and are merged and evaluated."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]]
+
+    def plan(self) -> Plan:
+        """Return what is to be fitted, as the parameters say."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their labels y, forgetting all that was learned before.
+
+        Parameters
+        ----------
+        X
+            rows × columns
+        y
+            a label for each row
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        self._state = fitting.fit(self.plan(), X, y, sample_weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            as in ``fit``
+        classes
+            all labels that will ever come; needed at the first call, and no others are taken after it
+        """
+        plan = self.plan()
+        classes = checked_classes(self, y, classes)
+        self._state = fitting.partial_fit(plan, getattr(self, "_state", None), X, y, classes, sample_weight)
+        return self
+
+    merge, forget = LabelledEstimator.merge, LabelledEstimator.forget
+    evaluate, save = LabelledEstimator.evaluate, LabelledEstimator.save
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right, of labels of any kind."""
+        return accuracy(self.predict(X), y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        return face_tags(super().__sklearn_tags__())  # type: ignore[misc]
+
+
+def face_tags(tags: Any) -> Any:
+    """Return the tags of a face: missing cells are taken, arrays of other libraries are not."""
+    tags.input_tags.allow_nan = True
+    tags.array_api_support = False
+    return tags
 
 
 def check_parameters(model: Any) -> None:

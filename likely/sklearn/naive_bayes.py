@@ -4,26 +4,23 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
+from sklearn import naive_bayes
 
 from likely.data.table import SparseRows, Table
 from likely.estimators import fitting
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.families import Bernoulli, Complement, Family, Gaussian, Multinomial, Numbered
 from likely.families.moments import Moments
 from likely.joint import Joint, Part
 from likely.messages import warn
-from likely.model.questions import Questions, accuracy
 from likely.model.readers import MatrixReader, Reader
 from likely.model.state import ALIKE, State
-from likely.sklearn.base import check_parameters, checked_classes
+from likely.sklearn.base import ClassifierFace, check_parameters, checked_classes
 from likely.sklearn.categories import (
     Categories,
     check_categories,
@@ -39,62 +36,12 @@ from likely.statistics import Array, JointStatistics
 # Only variances of 0 are lifted, so that there is an answer: others are as ``var_smoothing`` makes them.
 _NEXT_TO_NOTHING = 1e-30
 _LEAST_ALPHA = 1e-10
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-_CONSTRAINTS: dict[str, Any] = {
-    "alpha": [_NOT_NEGATIVE, "array-like"],
-    "fit_prior": ["boolean"],
-    "class_prior": ["array-like", None],
-    "force_alpha": ["boolean"],
-}
 MOST_CATEGORIES = 1 << 24
 """Every class has a count of each category of a column: more would take gigabytes."""
 
 
-class NaiveBayesFace(ClassifierMixin, BaseEstimator, Questions):  # type: ignore[misc]
+class NaiveBayesFace(ClassifierFace):
     """A naive Bayes classifier with scikit-learn's parameters: one family for all columns."""
-
-    _parameter_constraints: ClassVar[dict[str, Any]]
-
-    def plan(self) -> Plan:
-        """Return what is to be fitted: one family of all columns, as the parameters say."""
-        raise NotImplementedError
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their labels y, forgetting all that was learned before.
-
-        Parameters
-        ----------
-        X
-            rows × columns
-        y
-            a label for each row
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
-        self._state = fitting.fit(self.plan(), X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            as in ``fit``
-        classes
-            all labels that will ever come; needed at the first call, and no others are taken after it
-        """
-        plan = self.plan()
-        classes = checked_classes(self, y, classes)
-        self._state = fitting.partial_fit(plan, getattr(self, "_state", None), X, y, classes, sample_weight)
-        return self
-
-    merge, forget = LabelledEstimator.merge, LabelledEstimator.forget
-    evaluate, save = LabelledEstimator.evaluate, LabelledEstimator.save
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right, of labels of any kind."""
-        return accuracy(self.predict(X), y, sample_weight)
 
     @property
     def n_features_in_(self) -> int:
@@ -121,16 +68,8 @@ class NaiveBayesFace(ClassifierMixin, BaseEstimator, Questions):  # type: ignore
         """Not there, as in scikit-learn: meta-estimators would use it in place of ``predict_proba``."""
         raise AttributeError(f"{type(self).__name__} has no decision_function: use predict_joint_log_proba")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        discrete = "alpha" in self._parameter_constraints
-        tags.input_tags.sparse = discrete
-        tags.classifier_tags.poor_score = discrete
-        return tags
 
-
-class GaussianNB(NaiveBayesFace):
+class GaussianNB(NaiveBayesFace, naive_bayes.GaussianNB):  # type: ignore[misc]
     """scikit-learn's ``GaussianNB``: every column a Gaussian in every class, independent of the others.
 
     Missing cells (NaN) are left out, in training and in prediction. ``partial_fit`` is exactly ``fit`` on all batches
@@ -162,15 +101,6 @@ class GaussianNB(NaiveBayesFace):
     >>> model.predict([[-0.8, -1], [None, 1.5]])
     array([1, 2])
     """
-
-    _parameter_constraints: ClassVar = {
-        "priors": ["array-like", None],
-        "var_smoothing": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):
-        self.priors = priors
-        self.var_smoothing = var_smoothing
 
     def plan(self) -> Plan:
         """Return what is to be fitted: every column a Gaussian."""
@@ -242,7 +172,7 @@ def _logarithms(shares: Array) -> Array:
         return np.asarray(np.log(shares))
 
 
-class MultinomialNB(NaiveBayesFace):
+class MultinomialNB(NaiveBayesFace, naive_bayes.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's ``MultinomialNB``: counts of words, or other amounts that are not negative, dense or sparse.
 
     Missing cells (NaN) say nothing, in training and in prediction; ``merge`` and ``forget`` add and take away what was
@@ -276,14 +206,6 @@ class MultinomialNB(NaiveBayesFace):
     array(['sport', 'art'], dtype='<U5')
     """
 
-    _parameter_constraints: ClassVar = _CONSTRAINTS
-
-    def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
     def plan(self) -> Plan:
         """Return what is to be fitted: counts of words."""
         return _discrete(self, lambda table: Multinomial(_checked_alpha(self, table.columns.width)))
@@ -303,11 +225,6 @@ class MultinomialNB(NaiveBayesFace):
         """What every word says for every class."""
         return self.linear_form().theta
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
 
 @dataclass(frozen=True, eq=False)
 class _Unweighted(State):
@@ -324,7 +241,7 @@ class _Unweighted(State):
         return replace(self.weighted, weights=np.ones_like(self.weighted.weights))
 
 
-class ComplementNB(NaiveBayesFace):
+class ComplementNB(NaiveBayesFace, naive_bayes.ComplementNB):  # type: ignore[misc]
     """scikit-learn's ``ComplementNB``: a row goes to the class whose complement, all other classes, it is least like.
 
     Class weights play no part in it. Rows are as in ``MultinomialNB``.
@@ -354,23 +271,6 @@ class ComplementNB(NaiveBayesFace):
     >>> model.predict([[1, 0, 5], [0, 2, 0]])
     array(['sport', 'art'], dtype='<U5')
     """
-
-    _parameter_constraints: ClassVar = {**_CONSTRAINTS, "norm": ["boolean"]}
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.norm = norm
 
     def plan(self) -> Plan:
         """Return what is to be fitted: counts of words in all other classes."""
@@ -405,13 +305,8 @@ class ComplementNB(NaiveBayesFace):
         """What every word says for every class."""
         return self.linear_form().theta
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
 
-
-class BernoulliNB(NaiveBayesFace):
+class BernoulliNB(NaiveBayesFace, naive_bayes.BernoulliNB):  # type: ignore[misc]
     """scikit-learn's ``BernoulliNB``: columns of yes and no, dense or sparse; absence of a word counts, too.
 
     Missing cells (NaN) say nothing, in training and in prediction; ``merge`` and ``forget`` add and take away what was
@@ -440,23 +335,6 @@ class BernoulliNB(NaiveBayesFace):
     >>> model.predict([[1, 0], [None, 1]])
     array(['bird', 'fish'], dtype='<U4')
     """
-
-    _parameter_constraints: ClassVar = {**_CONSTRAINTS, "binarize": [None, _NOT_NEGATIVE]}
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
 
     def plan(self) -> Plan:
         """Return what is to be fitted: columns of yes and no."""
@@ -508,7 +386,7 @@ class _CategoryReader(MatrixReader):
         return replace(self, categories=categories)
 
 
-class CategoricalNB(NaiveBayesFace):
+class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[misc]
     """scikit-learn's ``CategoricalNB``: every column holds one of some categories.
 
     Categories are text, or the numbers 0, 1, 2, …, of which those up to the largest one seen are taken to be possible
@@ -542,27 +420,6 @@ class CategoricalNB(NaiveBayesFace):
     >>> model.predict([["yellow", "long"], ["blue", "round"]])
     array(['banana', 'apple'], dtype='<U6')
     """
-
-    _parameter_constraints: ClassVar = {
-        **_CONSTRAINTS,
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-        "alpha": [_NOT_NEGATIVE],
-    }
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
 
     def plan(self) -> Plan:
         """Return what is to be fitted: every column one of some categories."""
@@ -683,13 +540,6 @@ class CategoricalNB(NaiveBayesFace):
 
     def _by_column(self, array: Array) -> list[Array]:
         return np.split(array, self._density().starts[1:-1], axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = False
-        tags.input_tags.positive_only = True
-        return tags
 
 
 def _whole(table: Table) -> Table:
