@@ -36,8 +36,7 @@ class ClassifierFace(Questions):
         sample_weight
             how much each row counts: a weight of 2 is the row twice
         """
-        self._state = fitting.fit(self.plan(), X, y, sample_weight)
-        return self
+        return self.hold(fitting.fit(self.plan(), X, y, sample_weight))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
@@ -51,8 +50,8 @@ class ClassifierFace(Questions):
         """
         plan = self.plan()
         classes = checked_classes(self, y, classes)
-        self._state = fitting.partial_fit(plan, getattr(self, "_state", None), X, y, classes, sample_weight)
-        return self
+        before = getattr(self, "_state", None)
+        return self.hold(fitting.partial_fit(plan, before, X, y, classes, sample_weight))
 
     merge, forget = LabelledEstimator.merge, LabelledEstimator.forget
     evaluate, save = LabelledEstimator.evaluate, LabelledEstimator.save

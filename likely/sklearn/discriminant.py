@@ -2,35 +2,29 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_parameter_constraints
+from sklearn import discriminant_analysis
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from likely import native
 from likely.data.table import Block, SparseRows, Table
 from likely.estimators import fitting
 from likely.estimators.fitting import Guessed, Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.families import Gaussian, UnsolvableError, on_one_line, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections
 from likely.joint import Joint, Part
 from likely.messages import warn
-from likely.model.questions import Questions, accuracy
+from likely.model.questions import Questions
 from likely.model.state import State
-from likely.sklearn.base import check_parameters, checked_classes
+from likely.sklearn.base import ClassifierFace, check_parameters
 from likely.statistics import Array, Assignment, Statistics
 
-_CONSTRAINTS: dict[str, Any] = {
-    "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-    "priors": ["array-like", None],
-    "store_covariance": ["boolean"],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "covariance_estimator": [HasMethods("fit"), None],
-}
+_ALSO_LINEAR = ("shrinkage", "priors", "store_covariance", "tol", "covariance_estimator")
+"""The parameters of the quadratic discriminant that the linear one has, too."""
 
 
 @dataclass(frozen=True)
@@ -105,65 +99,40 @@ class _Fitted(State):
         return replace(self, settings=settings)
 
 
-class DiscriminantFace(ClassifierMixin, BaseEstimator, Questions):  # type: ignore[misc]
+class DiscriminantFace(ClassifierFace):
     """What linear and quadratic discriminants have in common."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]]
     _no_estimator: ClassVar[str]
     solver: str
     shrinkage: Any
     covariance_estimator: Any
     priors: Any
 
-    def plan(self) -> Plan:
-        """Return what is to be fitted: one Gaussian of all columns, as the parameters say."""
-        raise NotImplementedError
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their labels y, forgetting all before; a weight of 2 is a row twice."""
         try:
-            self._state = fitting.fit(self.plan(), X, y, sample_weight)
+            return super().fit(X, y, sample_weight)
         except UnsolvableError as error:
             raise self.refusal(error) from None
-        return self
 
     def refusal(self, error: UnsolvableError) -> Exception:
         """Return what to say of a covariance without an inverse, in the words of scikit-learn."""
         raise NotImplementedError
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            as in ``fit``
-        classes
-            all labels that will ever come; needed at the first call, and no others are taken after it
-        """
+        """Learn from more rows: the result is that of ``fit`` on all rows; ``classes`` are named at the first call."""
         self._check_one_by_one("partial_fit")
-        plan = self.plan()
-        classes = checked_classes(self, y, classes)
-        self._state = fitting.partial_fit(plan, getattr(self, "_state", None), X, y, classes, sample_weight)
-        return self
+        return super().partial_fit(X, y, classes, sample_weight)
 
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned, as if their rows had been given to this one."""
         self._check_one_by_one("merge")
-        self._state = fitting.merge(self, others)
-        return self
+        return self.hold(fitting.merge(self, others))
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: the model becomes what it would be had it never seen them."""
         self._check_one_by_one("forget")
-        self._state = fitting.forget(self.fitted(), X, y, sample_weight)
-        return self
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right, of labels of any kind."""
-        return accuracy(self.predict(X), y, sample_weight)
-
-    evaluate, save = LabelledEstimator.evaluate, LabelledEstimator.save
+        return self.hold(fitting.forget(self.fitted(), X, y, sample_weight))
 
     @property
     def means_(self) -> Array:
@@ -207,11 +176,6 @@ class DiscriminantFace(ClassifierMixin, BaseEstimator, Questions):  # type: igno
                 "all rows at once: use fit"
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 @dataclass(frozen=True, eq=False)
 class _Linear(_Fitted):
@@ -253,7 +217,7 @@ class _Linear(_Fitted):
         return origin, theta, theta0
 
 
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantFace):  # type: ignore[misc]
+class LinearDiscriminantAnalysis(DiscriminantFace, discriminant_analysis.LinearDiscriminantAnalysis):  # type: ignore[misc]
     """scikit-learn's ``LinearDiscriminantAnalysis``: Gaussian classes that share a covariance.
 
     All solvers learn from the same sums in one pass, so they differ only in what they do with shrinkage, with columns
@@ -301,30 +265,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     (6, 1)
     """
 
-    _parameter_constraints: ClassVar = {
-        **_CONSTRAINTS,
-        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    }
     _no_estimator = "covariance estimator is not supported with svd solver. Try another solver"
-
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-    ):
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
 
     def plan(self) -> Plan:
         """Return what is to be fitted: Gaussians that share a covariance."""
@@ -498,7 +439,7 @@ class _Quadratic(_Fitted):
         return [(values[::-1], vectors[:, ::-1]) for values, vectors in found]
 
 
-class QuadraticDiscriminantAnalysis(DiscriminantFace):
+class QuadraticDiscriminantAnalysis(DiscriminantFace, discriminant_analysis.QuadraticDiscriminantAnalysis):  # type: ignore[misc]
     """scikit-learn's ``QuadraticDiscriminantAnalysis``: Gaussian classes, each with its own covariance.
 
     A class whose columns determine each other is refused with the names of those columns, unless it is regularised by
@@ -540,8 +481,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantFace):
     array([1])
     """
 
+    # scikit-learn's own class has reg_param for its only solver, and no shrinkage, before version 1.8.
     _parameter_constraints: ClassVar = {
-        **_CONSTRAINTS,
+        **{name: LinearDiscriminantAnalysis._parameter_constraints[name] for name in _ALSO_LINEAR},
         "solver": [StrOptions({"svd", "eigen"})],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
     }
