@@ -1,21 +1,19 @@
 """scikit-learn's k-means and mini-batch k-means, on likely's core."""
 
-import os
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn import cluster
+from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.data.labels import read_weights
 from likely.data.table import Table, read_table
 from likely.estimators.fitting import Plan
+from likely.estimators.protocol import Estimator
 from likely.learn.kmeans import (
     Clustering,
     about_centres,
@@ -30,26 +28,14 @@ from likely.learn.starts import Order, Points, read_points
 from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.readers import read_first
-from likely.persistence.saved import save
-from likely.sklearn.base import check_parameters
+from likely.sklearn.base import check_parameters, face_tags
 from likely.statistics import Array, Statistics
 
 _STARTS = {"k-means++": "greedy k-means++", "random": "rows"}
-_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-_CONSTRAINTS: Mapping[str, Any] = {
-    "n_clusters": [_AT_LEAST_ONE],
-    "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
-    "n_init": [StrOptions({"auto"}), _AT_LEAST_ONE],
-    "max_iter": [_AT_LEAST_ONE],
-    "tol": [_NOT_NEGATIVE],
-    "verbose": ["verbose"],
-    "random_state": ["random_state"],
-}
 
 
-class CentreFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, CentreQuestions):  # type: ignore[misc]
-    """What both do: scikit-learn's parameters and messages."""
+class CentreFace(CentreQuestions, TransformerMixin):  # type: ignore[misc]
+    """What both do beside scikit-learn's own classes, which have the parameters."""
 
     keeps_dtype = True
     _default_n_init: ClassVar[int]
@@ -75,13 +61,7 @@ class CentreFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """Find the clusters of rows, and return the distance of each row from each centre."""
         return CentreQuestions.fit_transform(self, X, y, sample_weight)
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Find the clusters of rows, and return that of each."""
-        return CentreQuestions.fit_predict(self, X, y, sample_weight)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, but ``labels_``, which are of the rows, to a file, from which ``likely.load`` returns it."""
-        save(self, path)
+    save = Estimator.save
 
     @property
     def cluster_centers_(self) -> Array:
@@ -97,9 +77,8 @@ class CentreFace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self._state = replace(state, centres=moved, known=known)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = face_tags(super().__sklearn_tags__())
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -180,7 +159,7 @@ def _matrix(points: Points) -> Any:
     return csr_matrix((values, indices, starts), shape=(points.rows, width))
 
 
-class KMeans(CentreFace):
+class KMeans(CentreFace, cluster.KMeans):  # type: ignore[misc]
     """scikit-learn's ``KMeans``: each row belongs to the nearest centre, each centre is the mean of its rows.
 
     Labels are exact, also of float32 and of data far from 0. Missing cells (NaN) are left out of distances and means.
@@ -229,35 +208,7 @@ class KMeans(CentreFace):
     [[1.0, 2.0], [10.0, 2.0]]
     """
 
-    _parameter_constraints: ClassVar = {
-        **_CONSTRAINTS,
-        "copy_x": ["boolean"],
-        "algorithm": [StrOptions({"lloyd", "elkan"})],
-    }
     _default_n_init = 10
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
-        random_state: Any = None,
-        copy_x: bool = True,
-        algorithm: str = "lloyd",
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.copy_x = copy_x
-        self.algorithm = algorithm
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of rows X, forgetting all that was found before.
@@ -321,7 +272,7 @@ class KMeans(CentreFace):
             )
 
 
-class MiniBatchKMeans(CentreFace):
+class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc]
     """scikit-learn's ``MiniBatchKMeans``: k-means of some rows at a time.
 
     Missing cells (NaN) are left out of distances and means. A weight of 2 is a row twice: batches are drawn from
@@ -370,48 +321,11 @@ class MiniBatchKMeans(CentreFace):
     True
     """
 
-    _parameter_constraints: ClassVar = {
-        **_CONSTRAINTS,
-        "batch_size": [_AT_LEAST_ONE],
-        "compute_labels": ["boolean"],
-        "max_no_improvement": [Interval(Integral, 0, None, closed="left"), None],
-        "init_size": [_AT_LEAST_ONE, None],
-        "reassignment_ratio": [_NOT_NEGATIVE],
-    }
     _default_n_init = 3
     n_steps_: int
     _idle = 0.0
     saved_attributes: ClassVar = {"n_iter_": int, "inertia_": float, "n_steps_": int}
     needed_attributes = ("n_steps_",)
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        max_iter: int = 100,
-        batch_size: int = 1024,
-        verbose: int = 0,
-        compute_labels: bool = True,
-        random_state: Any = None,
-        tol: float = 0.0,
-        max_no_improvement: int | None = 10,
-        init_size: int | None = None,
-        n_init: Any = "auto",
-        reassignment_ratio: float = 0.01,
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.verbose = verbose
-        self.compute_labels = compute_labels
-        self.random_state = random_state
-        self.tol = tol
-        self.max_no_improvement = max_no_improvement
-        self.init_size = init_size
-        self.n_init = n_init
-        self.reassignment_ratio = reassignment_ratio
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of rows X, forgetting all that was found before.

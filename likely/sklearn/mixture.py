@@ -3,17 +3,15 @@
 import operator
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn import mixture
 from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likely.data.table import Table
@@ -22,16 +20,16 @@ from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden
 from likely.learn.one_pass import collect
 from likely.messages import warn
-from likely.sklearn.base import check_parameters
+from likely.sklearn.base import check_parameters, face_tags
 from likely.sklearn.cluster import KMeans
-from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
+from likely.sklearn.components import ComponentGaussian, Components, Given, joint_of, precisions_of
 from likely.statistics import Array, Assignment, JointStatistics, Shared
 
 # Shares that are drawn at a time.
 _TILE = 1 << 18
 
 
-class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
     """scikit-learn's ``GaussianMixture``: groups that nobody has labelled, each a Gaussian.
 
     Its steps are scikit-learn's, and so are the rows and shares that it draws to begin with; but "kmeans" begins with
@@ -89,56 +87,6 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(model.predict([[0, 0]])[0] == model.predict([[2, 1]])[0])
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "covariance_type": [StrOptions(set(TYPES))],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "reg_covar": [Interval(Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init_params": [StrOptions({"kmeans", "random", "random_from_data", "k-means++"})],
-        "weights_init": ["array-like", None],
-        "means_init": ["array-like", None],
-        "precisions_init": ["array-like", None],
-        "random_state": ["random_state"],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "verbose_interval": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        weights_init: Any = None,
-        means_init: Any = None,
-        precisions_init: Any = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        verbose_interval: int = 10,
-    ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
 
     weights_: Array
     means_: Array
@@ -332,9 +280,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(mean + random_state.standard_normal((count, len(mean))) * np.sqrt(spread))
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        return face_tags(super().__sklearn_tags__())
 
 
 def _tiles(rows: int, columns: int) -> Iterator[int]:

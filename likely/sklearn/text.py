@@ -8,16 +8,14 @@ import codecs
 import warnings
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import sklearn.feature_extraction.text as upstream
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
-from sklearn.utils.validation import check_is_fitted
 
 from likely import text
 from likely.text import Analyzer, TermCounts, as_read, as_texts, kept_numbers, sorted_terms
@@ -88,103 +86,6 @@ class Vectorizer:
         return (documents, None, None) if texts.null_count else (documents, analyzer, texts)
 
 
-class Counting(Vectorizer):
-    """Counts of documents × terms, and the terms."""
-
-    _terms: pa.Array
-    _places: dict[Any, Any]
-
-    @property
-    def vocabulary_(self) -> dict[Any, Any]:
-        """The column of each term. It is made when first asked for: a vocabulary may have millions of terms."""
-        if "_places" not in vars(self):
-            if "_terms" not in vars(self):
-                raise AttributeError(f"this {type(self).__name__} has no vocabulary_: it is not fitted")
-            terms = self._terms.to_pylist()
-            self._places = dict(zip(terms, range(len(terms)), strict=True))
-        return self._places
-
-    @vocabulary_.setter
-    def vocabulary_(self, places: Mapping[Any, Any]) -> None:
-        vars(self).pop("_terms", None)
-        self._places = dict(places)
-
-    def get_feature_names_out(self: Any, input_features: Any = None) -> NDArray[Any]:
-        """Return the terms, in the order of the columns.
-
-        Parameters
-        ----------
-        input_features
-            not used
-        """
-        if "_terms" in vars(self):
-            names: NDArray[Any] = self._terms.to_numpy(zero_copy_only=False)
-            return names
-        found: NDArray[Any] = super().get_feature_names_out(input_features)  # type: ignore[misc]
-        return found
-
-    def _fit_counts(self: Any, documents: Any) -> Any:
-        """Learn the vocabulary, and return the counts."""
-        self._validate_params()
-        self._validate_ngram_range()
-        documents, analyzer, texts = self._read(documents)
-        if analyzer is None:
-            return upstream.CountVectorizer.fit_transform(self, documents)
-        self._warn_for_unused_params()
-        self._validate_vocabulary()
-        if self.fixed_vocabulary_:
-            if self.lowercase:
-                _warn_of_capitals(self.vocabulary)
-            return self._counted(analyzer, texts)
-        rows, vocabulary = analyzer.counts(texts)
-        if not len(vocabulary):
-            raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
-        low, high = _document_limits(self.min_df, self.max_df, len(texts))
-        del texts  # perhaps a copy, no longer needed
-        numbers, terms = sorted_terms(vocabulary)
-        if self.binary:
-            rows.counts.fill(1)
-        kept = _limited(rows, numbers, low, high, self.max_features, np.dtype(self.dtype))
-        if kept is not None:
-            numbers = kept_numbers(kept)[numbers]
-            terms = terms.filter(pa.array(kept))
-        vars(self).pop("_places", None)
-        self._terms = terms
-        rows = rows.renumbered(numbers)
-        return _matrix(rows, len(terms), self.dtype)
-
-    def _count(self: Any, documents: Any) -> Any:
-        """Return the counts of terms that are known."""
-        if isinstance(documents, str):
-            raise ValueError(_SINGLE)
-        self._check_vocabulary()
-        documents, analyzer, texts = self._read(documents)
-        if analyzer is None:
-            return upstream.CountVectorizer.transform(self, documents)
-        return self._counted(analyzer, texts)
-
-    def _counted(self: Any, analyzer: Analyzer, texts: pa.Array) -> Any:
-        terms = self._known_terms()
-        rows = analyzer.transform(texts, terms)
-        if self.binary:
-            rows.counts.fill(1)
-        return _matrix(rows.renumbered(np.arange(len(terms), dtype=np.int32)), len(terms), self.dtype)
-
-    def _check_vocabulary(self: Any) -> None:
-        """Raise if there is no vocabulary, or an empty one."""
-        if "_terms" not in vars(self):
-            super()._check_vocabulary()  # type: ignore[misc]
-
-    def _known_terms(self: Any) -> pa.Array:
-        """Return the terms in the order of their columns."""
-        if "_terms" not in vars(self):
-            # a term that is no text is never met; one that none could be keeps its place
-            named = {place: term for term, place in self._places.items()}
-            terms = [named[i] if isinstance(named[i], str) else None for i in range(len(named))]
-            self._terms = as_texts(terms).cast(pa.large_string())
-        return self._terms
-
-
 def _matrix(rows: TermCounts, width: int, dtype: Any) -> Any:
     """Return rows that are sorted as a sparse matrix."""
     narrow = len(rows.units) <= np.iinfo(np.int32).max
@@ -211,7 +112,7 @@ def _document_limits(min_df: Any, max_df: Any, documents: int) -> tuple[float, f
 def _limited(
     rows: TermCounts, numbers: NDArray[np.int32], low: float, high: float, most: int | None, dtype: np.dtype[Any]
 ) -> NDArray[np.bool_] | None:
-    """Return which terms are kept, in their sorted order, whose places ``numbers`` gives: None if all are."""
+    """Return which terms are kept, in their sorted order, whose positions ``numbers`` gives: None if all are."""
     documents = np.empty(len(numbers), dtype=np.int64)
     documents[numbers] = rows.document_counts(len(numbers))
     kept = (documents <= high) & (documents >= low)
@@ -220,8 +121,8 @@ def _limited(
         counts[numbers] = np.bincount(rows.units, weights=rows.counts, minlength=len(numbers))
         # the type decides which of equally frequent terms are kept, as sorting differs
         totals = counts.astype(np.int64 if dtype.kind in "biu" else dtype)
-        places = (-totals[kept]).argsort()[:most]
-        found = np.flatnonzero(kept)[places]
+        most_frequent = (-totals[kept]).argsort()[:most]
+        found = np.flatnonzero(kept)[most_frequent]
         kept = np.zeros(len(numbers), dtype=bool)
         kept[found] = True
     if not kept.any():
@@ -239,7 +140,7 @@ def _warn_of_capitals(vocabulary: Iterable[str]) -> None:
         )
 
 
-class CountVectorizer(Counting, upstream.CountVectorizer):  # type: ignore[misc]
+class CountVectorizer(Vectorizer, upstream.CountVectorizer):  # type: ignore[misc]
     r"""scikit-learn's ``CountVectorizer``: documents to counts of words, or of characters, and their n-grams.
 
     Units are found in Rust, on all cores, unless ``preprocessor``, ``tokenizer``, ``analyzer`` or ``strip_accents`` is
@@ -281,7 +182,39 @@ class CountVectorizer(Counting, upstream.CountVectorizer):  # type: ignore[misc]
     ['cat', 'sat', 'the']
     """
 
-    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+    _terms: pa.Array
+    _positions: dict[Any, Any]
+
+    @property
+    def vocabulary_(self) -> dict[Any, Any]:
+        """The column of each term. It is made when first asked for: a vocabulary may have millions of terms."""
+        if "_positions" not in vars(self):
+            if "_terms" not in vars(self):
+                raise AttributeError(f"this {type(self).__name__} has no vocabulary_: it is not fitted")
+            terms = self._terms.to_pylist()
+            self._positions = dict(zip(terms, range(len(terms)), strict=True))
+        return self._positions
+
+    @vocabulary_.setter
+    def vocabulary_(self, positions: Mapping[Any, Any]) -> None:
+        self.__dict__.pop("_terms", None)
+        self._positions = dict(positions)
+
+    def get_feature_names_out(self: Any, input_features: Any = None) -> NDArray[Any]:
+        """Return the terms, in the order of the columns.
+
+        Parameters
+        ----------
+        input_features
+            not used
+        """
+        if "_terms" in vars(self):
+            names: NDArray[Any] = self._terms.to_numpy(zero_copy_only=False)
+            return names
+        found: NDArray[Any] = super().get_feature_names_out(input_features)
+        return found
+
+    def fit_transform(self: Any, raw_documents: Any, y: Any = None) -> Any:
         """Learn the vocabulary, and return the counts, documents × terms.
 
         Parameters
@@ -291,9 +224,34 @@ class CountVectorizer(Counting, upstream.CountVectorizer):  # type: ignore[misc]
         y
             not used
         """
-        return self._fit_counts(raw_documents)
+        self._validate_params()
+        self._validate_ngram_range()
+        documents, analyzer, texts = self._read(raw_documents)
+        if analyzer is None:
+            return super().fit_transform(documents)
+        self._warn_for_unused_params()
+        self._validate_vocabulary()
+        if self.fixed_vocabulary_:
+            if self.lowercase:
+                _warn_of_capitals(self.vocabulary)
+            return self._counted(analyzer, texts)
+        rows, vocabulary = analyzer.counts(texts)
+        if not len(vocabulary):
+            raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
+        low, high = _document_limits(self.min_df, self.max_df, len(texts))
+        del texts  # perhaps a copy, no longer needed
+        numbers, terms = sorted_terms(vocabulary)
+        if self.binary:
+            rows.counts.fill(1)
+        kept = _limited(rows, numbers, low, high, self.max_features, np.dtype(self.dtype))
+        if kept is not None:
+            numbers = kept_numbers(kept)[numbers]
+            terms = terms.filter(pa.array(kept))
+        vars(self).pop("_positions", None)
+        self._terms = terms
+        return _matrix(rows.renumbered(numbers), len(terms), self.dtype)
 
-    def transform(self, raw_documents: Any) -> Any:
+    def transform(self: Any, raw_documents: Any) -> Any:
         """Return the counts of the terms in the vocabulary, documents × terms.
 
         Parameters
@@ -301,10 +259,36 @@ class CountVectorizer(Counting, upstream.CountVectorizer):  # type: ignore[misc]
         raw_documents
             as in ``fit_transform``
         """
-        return self._count(raw_documents)
+        if isinstance(raw_documents, str):
+            raise ValueError(_SINGLE)
+        self._check_vocabulary()
+        documents, analyzer, texts = self._read(raw_documents)
+        return super().transform(documents) if analyzer is None else self._counted(analyzer, texts)
+
+    def _counted(self: Any, analyzer: Analyzer, texts: pa.Array) -> Any:
+        """Return the counts of terms that are known."""
+        terms = self._known_terms()
+        rows = analyzer.transform(texts, terms)
+        if self.binary:
+            rows.counts.fill(1)
+        return _matrix(rows.renumbered(np.arange(len(terms), dtype=np.int32)), len(terms), self.dtype)
+
+    def _check_vocabulary(self: Any) -> None:
+        """Raise if there is no vocabulary, or an empty one."""
+        if "_terms" not in vars(self):
+            super()._check_vocabulary()
+
+    def _known_terms(self: Any) -> pa.Array:
+        """Return the terms in the order of their columns."""
+        if "_terms" not in vars(self):
+            # a term that is no text is never met; one that none could be keeps its position
+            named = {position: term for term, position in self._positions.items()}
+            terms = [named[i] if isinstance(named[i], str) else None for i in range(len(named))]
+            self._terms = as_texts(terms).cast(pa.large_string())
+        return self._terms
 
 
-class TfidfVectorizer(Counting, upstream.TfidfVectorizer):  # type: ignore[misc]
+class TfidfVectorizer(upstream.TfidfVectorizer, CountVectorizer):  # type: ignore[misc]
     """scikit-learn's ``TfidfVectorizer``: ``CountVectorizer``, and what ``TfidfTransformer`` makes of the counts.
 
     Parameters
@@ -330,50 +314,6 @@ class TfidfVectorizer(Counting, upstream.TfidfVectorizer):  # type: ignore[misc]
     array([[0.45, 0.63, 0.63],
            [1.  , 0.  , 0.  ]])
     """
-
-    def fit(self, raw_documents: Any, y: Any = None) -> Self:
-        """Learn the vocabulary and the weights of its terms.
-
-        Parameters
-        ----------
-        raw_documents
-            texts, files or names of files, as ``input`` says
-        y
-            not used
-        """
-        self._learn(raw_documents)
-        return self
-
-    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Learn the vocabulary and the weights of its terms, and return the weighted counts, documents × terms.
-
-        Parameters
-        ----------
-        raw_documents, y
-            as in ``fit``
-        """
-        counts = self._learn(raw_documents)
-        return self._tfidf.transform(counts, copy=False)
-
-    def transform(self, raw_documents: Any) -> Any:
-        """Return the weighted counts, documents × terms.
-
-        Parameters
-        ----------
-        raw_documents
-            as in ``fit``
-        """
-        check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
-        return self._tfidf.transform(self._count(raw_documents), copy=False)
-
-    def _learn(self, documents: Any) -> Any:
-        self._check_params()
-        self._tfidf = TfidfTransformer(
-            norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf, sublinear_tf=self.sublinear_tf
-        )
-        counts = self._fit_counts(documents)
-        self._tfidf.fit(counts)
-        return counts
 
 
 class HashingVectorizer(Vectorizer, upstream.HashingVectorizer):  # type: ignore[misc]
