@@ -249,7 +249,8 @@ class CountVectorizer(Vectorizer, upstream.CountVectorizer):  # type: ignore[mis
             terms = terms.filter(pa.array(kept))
         vars(self).pop("_positions", None)
         self._terms = terms
-        return _matrix(rows.renumbered(numbers), len(terms), self.dtype)
+        rows = rows.renumbered(numbers)
+        return _matrix(rows, len(terms), self.dtype)
 
     def transform(self: Any, raw_documents: Any) -> Any:
         """Return the counts of the terms in the vocabulary, documents × terms.
