@@ -1,6 +1,5 @@
 """scikit-learn's k-means and mini-batch k-means, on likely's core."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -51,6 +50,29 @@ class CentreFace(CentreQuestions, TransformerMixin):  # type: ignore[misc]
         check_parameters(self)
         return Plan(type(self).__name__, lambda *_: (), "matrix")
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of rows X, forgetting all that was found before.
+
+        Parameters
+        ----------
+        X
+            rows × columns of numbers, dense or sparse; NaN is a missing cell
+        y
+            not used
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        check_parameters(self)
+        table = read_first(X)
+        weights = read_weights(sample_weight, table.rows)
+        self._check_against(table)
+        self._find(table, read_points(table, exactly=self.tol > 0, weights=weights), weights)
+        return self
+
+    def _find(self, table: Table, points: Points, weights: Array | None) -> None:
+        """Find the clusters of rows, and hold them."""
+        raise NotImplementedError
+
     # Written here, since scikit-learn's set_output changes only what a class below its mixin says itself.
 
     def transform(self, X: Any) -> Array:
@@ -98,11 +120,10 @@ class CentreFace(CentreQuestions, TransformerMixin):  # type: ignore[misc]
         if given:
             self._check_centres(np.asarray(self.init, dtype=np.float64), table.columns.width)
             if self._n_init != 1:
-                warnings.warn(
+                warn(
                     "Explicit initial center position passed: performing only one init in "
                     f"{type(self).__name__} instead of n_init={self._n_init}.",
                     RuntimeWarning,
-                    stacklevel=3,
                 )
                 self._n_init = 1
 
@@ -210,29 +231,12 @@ class KMeans(CentreFace, cluster.KMeans):  # type: ignore[misc]
 
     _default_n_init = 10
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of rows X, forgetting all that was found before.
-
-        Parameters
-        ----------
-        X
-            rows × columns of numbers, dense or sparse; NaN is a missing cell
-        y
-            not used
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
-        check_parameters(self)
-        table = read_first(X)
-        weights = read_weights(sample_weight, table.rows)
-        self._check_against(table)
+    def _check_against(self, table: Table) -> None:
+        super()._check_against(table)
         if self.algorithm == "elkan" and self.n_clusters == 1:
-            warnings.warn(
-                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        points = read_points(table, exactly=self.tol > 0, weights=weights)
+            warn("algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.", RuntimeWarning)
+
+    def _find(self, table: Table, points: Points, weights: Array | None) -> None:
         found = self._best(points, weights)
         self._hold_centres(table, points, found.centres, about_centres(points, found, weights))
         self.labels_, self.inertia_ = found.labels, found.inertia
@@ -245,7 +249,6 @@ class KMeans(CentreFace, cluster.KMeans):  # type: ignore[misc]
                 "due to duplicate points in X.",
                 ConvergenceWarning,
             )
-        return self
 
     def _best(self, points: Points, weights: Array | None) -> Clustering:
         generator = check_random_state(self.random_state)
@@ -327,35 +330,19 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
     saved_attributes: ClassVar = {"n_iter_": int, "inertia_": float, "n_steps_": int}
     needed_attributes = ("n_steps_",)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of rows X, forgetting all that was found before.
-
-        Parameters
-        ----------
-        X
-            rows × columns of numbers, dense or sparse; NaN is a missing cell
-        y
-            not used
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
-        table = read_first(X)
-        weights = read_weights(sample_weight, table.rows)
-        settings = self._check_first(table)
-        points = read_points(table, exactly=self.tol > 0, weights=weights)
+    def _find(self, table: Table, points: Points, weights: Array | None) -> None:
         generator = check_random_state(self.random_state)
 
         def begin(some: Points, counts: Array) -> Array:
             return self._begin(some, counts, generator)
 
-        found = follow(points, self.n_clusters, begin, self._n_init, generator, weights, settings, self._say)
+        found = follow(points, self.n_clusters, begin, self._n_init, generator, weights, self._settings, self._say)
         self.n_steps_, self.n_iter_ = found.steps, found.epochs
         self._hold_running(table, found.running, points)
         if self.compute_labels:
             self.labels_, self.inertia_ = nearest(points, self.fitted().centres, weights)
         else:
             self.inertia_ = found.inertia * (table.rows if weights is None else float(weights.sum()))
-        return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the centres by one batch: each becomes the mean of all rows that it was ever nearest to.
@@ -365,8 +352,8 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
         X, y, sample_weight
             as in ``fit``
         """
+        check_parameters(self)
         if self.__sklearn_is_fitted__():
-            check_parameters(self)
             state = self.fitted()
             table = state.reader.read(X)
             weights = read_weights(sample_weight, table.rows)
@@ -375,7 +362,7 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
         else:
             table = read_first(X)
             weights = read_weights(sample_weight, table.rows)
-            self._check_first(table)
+            self._check_against(table)
             points = read_points(table, weights=weights)
             self._random_state = check_random_state(self.random_state)
             running = Running.begun(self._begin(points, weights, self._random_state))
@@ -389,17 +376,19 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
             self.labels_, self.inertia_ = nearest(points, self.fitted().centres, weights)
         return self
 
-    def _check_first(self, table: Table) -> Settings:
-        check_parameters(self)
-        self._check_against(table)
+    def _check_against(self, table: Table) -> None:
+        super()._check_against(table)
         if self.init_size is not None and self.init_size < self.n_clusters:
-            warnings.warn(
+            warn(
                 f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}. Setting it to "
                 "min(3*n_clusters, n_samples)",
                 RuntimeWarning,
-                stacklevel=3,
             )
-        settings = Settings(
+        self._init_size = init_size(self._settings, self.n_clusters, table.rows)
+
+    @property
+    def _settings(self) -> Settings:
+        return Settings(
             self.batch_size,
             self.max_iter,
             float(self.tol),
@@ -407,8 +396,6 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
             self.init_size,
             float(self.reassignment_ratio),
         )
-        self._init_size = init_size(settings, self.n_clusters, table.rows)
-        return settings
 
     def _hold_running(self, table: Table, running: Running, points: Points) -> None:
         self._idle = running.idle

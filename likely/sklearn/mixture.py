@@ -25,17 +25,17 @@ from likely.sklearn.cluster import KMeans
 from likely.sklearn.components import ComponentGaussian, Components, Given, joint_of, precisions_of
 from likely.statistics import Array, Assignment, JointStatistics, Shared
 
-# Shares that are drawn at a time.
+# Responsibilities that are drawn at a time.
 _TILE = 1 << 18
 
 
 class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
     """scikit-learn's ``GaussianMixture``: groups that nobody has labelled, each a Gaussian.
 
-    Its steps are scikit-learn's, and so are the rows and shares that it draws to begin with; but "kmeans" begins with
-    the groups of ``likely.sklearn.KMeans``, and a tied covariance with the rows that were drawn, where scikit-learn
-    takes the scatter of all rows about 0. Cells may be missing (NaN): the likelihood is that of the cells that are
-    there. Sums are taken about the means, in float64.
+    Its steps are scikit-learn's, and so are the rows and responsibilities that it draws to begin with; but "kmeans"
+    begins with the groups of ``likely.sklearn.KMeans``, and a tied covariance with the rows that were drawn, where
+    scikit-learn takes the scatter of all rows about 0. Cells may be missing (NaN): the likelihood is that of the cells
+    that are there. Sums are taken about the means, in float64.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
     n_init
         how often to begin; the result of the greatest likelihood is kept
     init_params
-        the first components: "kmeans", "k-means++" or "random_from_data" (each a row), or "random" (shares by chance)
+        the first components: "kmeans", "k-means++" or "random_from_data" (each a row), or "random" (random
+        responsibilities)
     weights_init, means_init, precisions_init
         the first weights, means and inverse covariances, in the shapes of ``weights_``, ``means_`` and ``precisions_``
     random_state
@@ -88,15 +89,7 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
     True
     """
 
-    weights_: Array
-    means_: Array
-    covariances_: Array
-    precisions_: Array
-    precisions_cholesky_: Array
-    converged_: bool
-    n_iter_: int
     lower_bound_: float
-    lower_bounds_: list[float]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of rows X; y is not used."""
@@ -164,10 +157,10 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
         """Return the components that each start begins with."""
         given = Given.read(self, X.shape[1])
         random_state = check_random_state(self.random_state)
-        holes = np.isnan(X)
-        if holes.any() and not given.whole:  # each is begun with the mean of its column
-            n = np.maximum((~holes).sum(axis=0), 1)
-            X = np.where(holes, np.where(holes, 0, X).sum(axis=0) / n, X)
+        missing = np.isnan(X)
+        if missing.any() and not given.whole:  # each starts as the mean of its column
+            n = np.maximum((~missing).sum(axis=0), 1)
+            X = np.where(missing, np.where(missing, 0, X).sum(axis=0) / n, X)
         for _ in range(self.n_init):
             statistics = None if given.whole else self._guessed(X, random_state)
             yield given.joint(self._family, statistics, len(X))
@@ -176,7 +169,7 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
         """Return the statistics of components that rows are put into by a guess."""
         k, n = self.n_components, len(X)
         if self.init_params == "random":
-            return self._shared(X, (_shares(random_state, rows, k) for rows in _tiles(n, k)))
+            return self._shared(X, (_responsibilities(random_state, rows, k) for rows in _tiles(n, k)))
         if self.init_params == "kmeans":
             codes = KMeans(n_clusters=k, n_init=1, random_state=random_state).fit(X).labels_
         else:
@@ -188,11 +181,11 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
             codes[chosen] = np.arange(k)
         return collect(Table(X), Assignment(np.arange(k), codes.astype(np.int32)), (Part(self._family, None),))
 
-    def _shared(self, X: NDArray[Any], shares: Iterable[Array]) -> JointStatistics:
-        """Return the statistics of rows that belong to components by shares, which are given some rows at a time."""
+    def _shared(self, X: NDArray[Any], responsibilities: Iterable[Array]) -> JointStatistics:
+        """Return the statistics of rows by their responsibilities, which are given some rows at a time."""
         found: list[JointStatistics] = []
         first, parts = 0, (Part(self._family, None),)
-        for some in shares:
+        for some in responsibilities:
             tile = Table(X[first : first + len(some)])
             first += len(some)
             each = Shared(np.arange(some.shape[1]), np.asarray(some, dtype=np.float64)).each()
@@ -200,7 +193,7 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
         return reduce(operator.add, found)
 
     def _initialize(self, X: NDArray[Any], resp: Array) -> None:
-        """Keep the components of rows that belong to them by the given shares, as scikit-learn's method does."""
+        """Keep the components of rows with the given responsibilities, as scikit-learn's method does."""
         given = Given(self.weights_init, self.means_init, self.precisions_init)
         joint = given.joint(self._family, self._shared(X, [resp]), len(X))
         self._set_parameters(Components.of(joint, self.covariance_type).as_type(X.dtype))
@@ -253,8 +246,8 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
 
     def bic(self, X: Any) -> float:
         """Return −2 log-likelihood + free parameters × log rows: the less, the better."""
-        told = self.score_samples(X)
-        return float(-2 * told.sum() + self._n_parameters() * np.log(len(told)))
+        log_likelihoods = self.score_samples(X)
+        return float(-2 * log_likelihoods.sum() + self._n_parameters() * np.log(len(log_likelihoods)))
 
     def aic(self, X: Any) -> float:
         """Return −2 log-likelihood + 2 × free parameters: the less, the better."""
@@ -290,7 +283,7 @@ def _tiles(rows: int, columns: int) -> Iterator[int]:
         yield min(step, rows - first)
 
 
-def _shares(random_state: Any, rows: int, columns: int) -> Array:
-    shares: Array = random_state.uniform(size=(rows, columns))
-    shares /= shares.sum(axis=1, keepdims=True)
-    return shares
+def _responsibilities(random_state: Any, rows: int, columns: int) -> Array:
+    drawn: Array = random_state.uniform(size=(rows, columns))
+    drawn /= drawn.sum(axis=1, keepdims=True)
+    return drawn

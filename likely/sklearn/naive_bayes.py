@@ -1,6 +1,5 @@
 """scikit-learn's naive Bayes classifiers, on likely's statistics."""
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -53,10 +52,6 @@ class NaiveBayesFace(ClassifierFace):
     @n_features_in_.setter
     def n_features_in_(self, number: int) -> None:
         self.__dict__["n_features_in_"] = number
-
-    def _check_alpha(self) -> Any:
-        """Return the pseudo-counts. scikit-learn has this method under this name, and other code calls it."""
-        return _checked_alpha(self)
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y), rows × classes."""
@@ -133,37 +128,60 @@ class GaussianNB(NaiveBayesFace, naive_bayes.GaussianNB):  # type: ignore[misc]
         return addition
 
 
-def _discrete(model: Any, family: Callable[[Table], Family], state: Callable[..., State] = State) -> Plan:
-    """Return the plan of a family that is smoothed by ``alpha``, with class weights learned, given, or all the same."""
-    check_parameters(model)
-    priors: Any = None if model.fit_prior else ALIKE
-    if model.class_prior is not None:
-        weights = np.array(model.class_prior, dtype=np.float64)
-        priors = np.asarray(weights / (weights.sum() or 1.0))
-    name = type(model).__name__
-    return Plan(name, lambda table, _: (Part(family(table), None),), priors=priors, state=state, signed=True)
+class DiscreteFace(NaiveBayesFace):
+    """A naive Bayes classifier of counts or categories, smoothed by ``alpha``."""
 
+    alpha: Any
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: Any
 
-def _checked_alpha(model: Any, width: int | None = None) -> Any:
-    """Return the pseudo-counts: ``alpha``, unless it is too small and ``force_alpha`` is not set."""
-    single = isinstance(model.alpha, Real)
-    alpha: Any = model.alpha if single else np.asarray(model.alpha, dtype=np.float64)
-    if not single:
-        width = model.n_features_in_ if width is None else width
-        if alpha.shape != (width,):
-            shape = f"{len(alpha)} elements" if alpha.ndim == 1 else f"the shape {alpha.shape}"
-            raise ValueError(
-                f"When alpha is an array, it should contains `n_features`. Got {shape} instead of {width}."
-            )
-        if not np.all(alpha >= 0):
-            raise ValueError(f"All values in alpha must be greater than 0. Got {alpha.tolist()}.")
-    if model.force_alpha or np.min(alpha) >= _LEAST_ALPHA:
-        return alpha
-    warn(
-        f"alpha too small will result in numeric errors, setting alpha = {_LEAST_ALPHA:.1e}. Use "
-        "`force_alpha=True` to keep alpha unchanged.",
-    )
-    return np.maximum(alpha, _LEAST_ALPHA)
+    def plan(self) -> Plan:
+        """Return what is to be fitted: one family of all columns, with class priors learned, given, or all the same."""
+        check_parameters(self)
+        priors: Any = None if self.fit_prior else ALIKE
+        if self.class_prior is not None:
+            weights = np.array(self.class_prior, dtype=np.float64)
+            priors = np.asarray(weights / (weights.sum() or 1.0))
+        return Plan(
+            type(self).__name__,
+            lambda table, _: (Part(self._family(table.columns.width), None),),
+            priors=priors,
+            signed=True,
+        )
+
+    def _family(self, width: int) -> Family:
+        """Return the family of so many columns."""
+        raise NotImplementedError
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """log p(y)."""
+        return _logarithms(self.priors_)
+
+    def _check_alpha(self, width: int | None = None) -> Any:
+        """Return the pseudo-counts: ``alpha``, unless it is too small and ``force_alpha`` is not set.
+
+        scikit-learn has this method under this name, and other code calls it.
+        """
+        single = isinstance(self.alpha, Real)
+        alpha: Any = self.alpha if single else np.asarray(self.alpha, dtype=np.float64)
+        if not single:
+            width = self.n_features_in_ if width is None else width
+            if alpha.shape != (width,):
+                shape = f"{len(alpha)} elements" if alpha.ndim == 1 else f"the shape {alpha.shape}"
+                raise ValueError(
+                    f"When alpha is an array, it should contains `n_features`. Got {shape} instead of {width}."
+                )
+            if not np.all(alpha >= 0):
+                raise ValueError(f"All values in alpha must be greater than 0. Got {alpha.tolist()}.")
+        if self.force_alpha or np.min(alpha) >= _LEAST_ALPHA:
+            return alpha
+        warn(
+            f"alpha too small will result in numeric errors, setting alpha = {_LEAST_ALPHA:.1e}. Use "
+            "`force_alpha=True` to keep alpha unchanged.",
+        )
+        return np.maximum(alpha, _LEAST_ALPHA)
 
 
 def _logarithms(shares: Array) -> Array:
@@ -172,7 +190,7 @@ def _logarithms(shares: Array) -> Array:
         return np.asarray(np.log(shares))
 
 
-class MultinomialNB(NaiveBayesFace, naive_bayes.MultinomialNB):  # type: ignore[misc]
+class MultinomialNB(DiscreteFace, naive_bayes.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's ``MultinomialNB``: counts of words, or other amounts that are not negative, dense or sparse.
 
     Missing cells (NaN) say nothing, in training and in prediction; ``merge`` and ``forget`` add and take away what was
@@ -206,9 +224,8 @@ class MultinomialNB(NaiveBayesFace, naive_bayes.MultinomialNB):  # type: ignore[
     array(['sport', 'art'], dtype='<U5')
     """
 
-    def plan(self) -> Plan:
-        """Return what is to be fitted: counts of words."""
-        return _discrete(self, lambda table: Multinomial(_checked_alpha(self, table.columns.width)))
+    def _family(self, width: int) -> Multinomial:
+        return Multinomial(self._check_alpha(width))
 
     @property
     def class_log_prior_(self) -> Array:
@@ -241,7 +258,7 @@ class _Unweighted(State):
         return replace(self.weighted, weights=np.ones_like(self.weighted.weights))
 
 
-class ComplementNB(NaiveBayesFace, naive_bayes.ComplementNB):  # type: ignore[misc]
+class ComplementNB(DiscreteFace, naive_bayes.ComplementNB):  # type: ignore[misc]
     """scikit-learn's ``ComplementNB``: a row goes to the class whose complement, all other classes, it is least like.
 
     Class weights play no part in it. Rows are as in ``MultinomialNB``.
@@ -274,14 +291,10 @@ class ComplementNB(NaiveBayesFace, naive_bayes.ComplementNB):  # type: ignore[mi
 
     def plan(self) -> Plan:
         """Return what is to be fitted: counts of words in all other classes."""
-        return _discrete(
-            self, lambda table: Complement(_checked_alpha(self, table.columns.width), self.norm), _Unweighted
-        )
+        return replace(super().plan(), state=_Unweighted)
 
-    @property
-    def class_log_prior_(self) -> Array:
-        """log p(y), which nothing else depends on."""
-        return _logarithms(self.priors_)
+    def _family(self, width: int) -> Complement:
+        return Complement(self._check_alpha(width), self.norm)
 
     @property
     def priors_(self) -> Array:
@@ -290,23 +303,15 @@ class ComplementNB(NaiveBayesFace, naive_bayes.ComplementNB):  # type: ignore[mi
         assert isinstance(state, _Unweighted)
         return state.weighted.weights
 
-    @property
-    def feature_count_(self) -> Array:
-        """How much of every word was seen in every class."""
-        return self.fitted().statistics.blocks[0].sums["count"]
+    feature_count_, feature_log_prob_ = MultinomialNB.feature_count_, MultinomialNB.feature_log_prob_
 
     @property
     def feature_all_(self) -> Array:
         """How much of every word was seen in all classes together."""
         return np.asarray(self.feature_count_.sum(axis=0))
 
-    @property
-    def feature_log_prob_(self) -> Array:
-        """What every word says for every class."""
-        return self.linear_form().theta
 
-
-class BernoulliNB(NaiveBayesFace, naive_bayes.BernoulliNB):  # type: ignore[misc]
+class BernoulliNB(DiscreteFace, naive_bayes.BernoulliNB):  # type: ignore[misc]
     """scikit-learn's ``BernoulliNB``: columns of yes and no, dense or sparse; absence of a word counts, too.
 
     Missing cells (NaN) say nothing, in training and in prediction; ``merge`` and ``forget`` add and take away what was
@@ -336,14 +341,8 @@ class BernoulliNB(NaiveBayesFace, naive_bayes.BernoulliNB):  # type: ignore[misc
     array(['bird', 'fish'], dtype='<U4')
     """
 
-    def plan(self) -> Plan:
-        """Return what is to be fitted: columns of yes and no."""
-        return _discrete(self, lambda table: Bernoulli(_checked_alpha(self, table.columns.width), self.binarize))
-
-    @property
-    def class_log_prior_(self) -> Array:
-        """log p(y)."""
-        return self.joint_.log_weights
+    def _family(self, width: int) -> Bernoulli:
+        return Bernoulli(self._check_alpha(width), self.binarize)
 
     @property
     def feature_log_prob_(self) -> Array:
@@ -386,7 +385,7 @@ class _CategoryReader(MatrixReader):
         return replace(self, categories=categories)
 
 
-class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[misc]
+class CategoricalNB(DiscreteFace, naive_bayes.CategoricalNB):  # type: ignore[misc]
     """scikit-learn's ``CategoricalNB``: every column holds one of some categories.
 
     Categories are text, or the numbers 0, 1, 2, …, of which those up to the largest one seen are taken to be possible
@@ -423,25 +422,13 @@ class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[
 
     def plan(self) -> Plan:
         """Return what is to be fitted: every column one of some categories."""
+        return replace(super().plan(), reader=_CategoryReader)
 
-        def family(table: Table) -> Numbered:
-            width = table.columns.width
-            return Numbered(_checked_alpha(self, width), self._least_categories(width))
-
-        return replace(_discrete(self, family), reader=_CategoryReader)
+    def _family(self, width: int) -> Numbered:
+        return Numbered(self._check_alpha(width), self._least_categories(width))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their labels y, forgetting all that was learned before.
-
-        Parameters
-        ----------
-        X
-            rows × columns of categories
-        y
-            a label for each row
-        sample_weight
-            how much each row counts: a weight of 2 is the row twice
-        """
+        """Learn from rows X of categories and their labels y; a weight of 2 is the row twice."""
         table, categories = read_learning(X, {})
         state = fitting.fit(self.plan(), _whole(table), y, sample_weight)
         return self.hold(_with_categories(state, categories))
@@ -449,12 +436,7 @@ class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, which may have new categories: the result is that of ``fit`` on all rows together.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            as in ``fit``
-        classes
-            all labels that will ever come; needed at the first call, and no others are taken after it
+        ``classes``: all labels that will ever come; needed at the first call, and no others are taken after it.
         """
         before = getattr(self, "_state", None)
         table, categories = read_learning(X, {} if before is None else self._reader.categories)
@@ -491,10 +473,6 @@ class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[
         return reader
 
     @property
-    def class_log_prior_(self) -> Array:
-        """log p(y)."""
-        return self.joint_.log_weights
-
     def _density(self) -> Any:
         return self.joint_.densities[0]
 
@@ -524,7 +502,7 @@ class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[
     @property
     def n_categories_(self) -> NDArray[np.int64]:
         """How many categories each column has."""
-        sizes: NDArray[np.int64] = np.diff(self._density().starts)
+        sizes: NDArray[np.int64] = np.diff(self._density.starts)
         return sizes
 
     @property
@@ -536,10 +514,10 @@ class CategoricalNB(NaiveBayesFace, naive_bayes.CategoricalNB):  # type: ignore[
     @property
     def feature_log_prob_(self) -> list[Array]:
         """For each column the logarithm of the share of every class and category."""
-        return self._by_column(_logarithms(self._density().shares))
+        return self._by_column(_logarithms(self._density.shares))
 
     def _by_column(self, array: Array) -> list[Array]:
-        return np.split(array, self._density().starts[1:-1], axis=1)
+        return np.split(array, self._density.starts[1:-1], axis=1)
 
 
 def _whole(table: Table) -> Table:

@@ -262,3 +262,57 @@ def test_categories_are_shown_by_name():
     model = CategoricalNB().fit(table, ["n", "y", "n", "y"])
     assert [list(names) for names in model.categories_] == [["a", "b"], ["p", "q"], [0, 1, 2]]
     assert " a " in str(model.explain(table.head(1)))
+
+
+OF_WORDS = (
+    "input encoding decode_error strip_accents lowercase preprocessor tokenizer analyzer stop_words token_pattern "
+    "ngram_range max_df min_df max_features vocabulary binary dtype"
+)
+PARAMETERS = {
+    "GaussianNB": "priors var_smoothing",
+    "MultinomialNB": "alpha force_alpha fit_prior class_prior",
+    "ComplementNB": "alpha force_alpha fit_prior class_prior norm",
+    "BernoulliNB": "alpha force_alpha binarize fit_prior class_prior",
+    "CategoricalNB": "alpha force_alpha fit_prior class_prior min_categories",
+    "LinearDiscriminantAnalysis": "solver shrinkage priors n_components store_covariance tol covariance_estimator",
+    "QuadraticDiscriminantAnalysis": "solver shrinkage priors reg_param store_covariance tol covariance_estimator",
+    "KMeans": "n_clusters init n_init max_iter tol verbose random_state copy_x algorithm",
+    "MiniBatchKMeans": (
+        "n_clusters init n_init max_iter tol verbose random_state batch_size compute_labels max_no_improvement "
+        "init_size reassignment_ratio"
+    ),
+    "GaussianMixture": (
+        "n_components covariance_type tol reg_covar max_iter n_init init_params weights_init means_init "
+        "precisions_init random_state warm_start verbose verbose_interval"
+    ),
+    "CountVectorizer": OF_WORDS,
+    "TfidfVectorizer": f"{OF_WORDS} norm use_idf smooth_idf sublinear_tf",
+    "HashingVectorizer": (
+        "input encoding decode_error strip_accents lowercase preprocessor tokenizer analyzer stop_words token_pattern "
+        "ngram_range n_features binary norm alternate_sign dtype"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_faces_heed_every_parameter_of_scikit_learn_s_class(name):
+    """They take over its parameters: a new one there must be seen to here."""
+    face = getattr(likely.sklearn, name)
+    assert face.__name__ in {base.__name__ for base in face.__mro__ if base.__module__.startswith("sklearn.")}
+    assert sorted(face().get_params()) == sorted(PARAMETERS[name].split())
+
+
+@pytest.mark.parametrize("name", [name for name in PARAMETERS if not name.endswith("Vectorizer")])
+def test_faces_take_over_no_method_that_learns_or_answers(name):
+    face = getattr(likely.sklearn, name)
+    homes = {method: next(c for c in face.__mro__ if method in vars(c)) for method in dir(face) if method[0] != "_"}
+    theirs = {method for method, home in homes.items() if home.__module__.startswith("sklearn.")}
+    general = {
+        "fit_transform",
+        "get_feature_names_out",
+        "get_metadata_routing",
+        "get_params",
+        "set_output",
+        "set_params",
+    }
+    assert {method for method in theirs if not method.endswith("_request")} <= {*general, "set_params"}
