@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.distinct import sample_texts
+from likely.data.table import SparseRows
 from likely.ensemble.exponents import Evidence as GroupEvidence
 from likely.ensemble.exponents import Exponents, Scored
-from likely.ensemble.refining import Unrefined, WordMatrix, descended, newton
+from likely.ensemble.refining import Unrefined, descended, newton
 from likely.families.bag import Bag
 from likely.families.bag_density import of_present, present
 from likely.families.discounted import Discounted, Evidence
 from likely.families.refinement import Refinement
 from likely.learn.one_pass import deal
-from likely.statistics import Array, Assignment, Labels, class_weights
-from likely.text import TermCounts, WordStatistics, collect_sized, kept_numbers
+from likely.statistics import Array, Assignment, Labels, class_weights, union
+from likely.text import TermCounts, WordStatistics, as_texts, collect_sized, kept_numbers
 
 FOLDS = 10
 ENOUGH = 6_000
-"""So many texts settle the exponents."""
+"""So many texts are enough to fit the exponents on."""
 MOST_SCORES = 1 << 25
 """So many scores of words and classes are kept at most (128 MB): those of the words that most documents have."""
 Refine = Literal[0, 1, "full"]
@@ -38,6 +39,57 @@ _FREQUENT = 4.0
 # So many cells of evidence are held at a time; of each row and class there are so many.
 _TILE = 1 << 26
 _WIDTH = 4 * (1 + 2 * _CUTS)
+
+
+@dataclass(frozen=True, eq=False)
+class TextSample:
+    """What is drawn from texts to fit exponents on: drawn from parts, and again from them together, it is the same.
+
+    Parameters
+    ----------
+    texts
+        the texts, of which no two of a class are equal
+    assignment
+        their classes, and the weight of all texts that are equal to each
+    seed
+        what they are drawn by
+    """
+
+    texts: pa.Array
+    assignment: Assignment
+    seed: Any
+
+    @classmethod
+    def of(cls, texts: Any, assignment: Assignment, seed: Any) -> "TextSample":
+        """Draw from texts; those that are missing are left out.
+
+        >>> texts = pa.array(["a", "b", "a", None])
+        >>> one, other = (Assignment(np.array([label]), np.zeros(4, dtype=np.int32)) for label in ("x", "y"))
+        >>> both = TextSample.of(texts, one, 0) + TextSample.of(texts, other, 0)
+        >>> sorted(zip(both.texts.to_pylist(), both.assignment.codes.tolist(), both.assignment.weights.tolist()))
+        [(b'a', 0, 2.0), (b'a', 1, 2.0), (b'b', 0, 1.0), (b'b', 1, 1.0)]
+        """
+        return cls(texts, of_present(texts, assignment), seed)._drawn(enough())
+
+    def __add__(self, other: "TextSample") -> "TextSample":
+        parts = (self, other)
+        classes = union(self.assignment.classes, other.assignment.classes)
+        codes = [np.searchsorted(classes, part.assignment.classes)[part.assignment.codes] for part in parts]
+        weights = np.concatenate([part.assignment.weights for part in parts])
+        assignment = Assignment(classes, np.concatenate(codes).astype(np.int32), weights)
+        return TextSample(pa.concat_arrays([part.texts for part in parts]), assignment, self.seed)._drawn(enough())
+
+    def among(self, classes: Labels) -> "TextSample":
+        """Return the texts of a model of these classes, which has room for fewer if they are very many."""
+        drawn = self._drawn(enough(len(classes)))
+        own, codes, weights = drawn.assignment
+        indices = np.searchsorted(classes, own)[codes].astype(np.int32)
+        return replace(drawn, assignment=Assignment(classes, indices, weights))
+
+    def _drawn(self, most: int) -> "TextSample":
+        numbers, weights = sample_texts(self.texts, self.assignment, most, self.seed)
+        texts = as_texts(self.texts.take(numbers)).cast(pa.large_binary())
+        return replace(self, texts=texts, assignment=self.assignment.taken(numbers)._replace(weights=weights))
 
 
 class Dealt(NamedTuple):
@@ -78,13 +130,6 @@ class Dealt(NamedTuple):
         return ends
 
 
-class Fitted(NamedTuple):
-    """A family of discounted words, and log p(class) of texts as if their fold had not been learned."""
-
-    family: Discounted
-    log_posteriors: Array
-
-
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
     """Words of all texts, and how they are grouped: what it takes to score texts without their fold."""
@@ -97,8 +142,12 @@ class OutOfFold:
     def of(cls, family: Bag, statistics: WordStatistics) -> "OutOfFold":
         """Group the words of all texts."""
         kept = Evidence.of(statistics, family.kept)
-        told, documents, *_ = kept.said
-        return cls(family, kept, (_edges(told, documents, kept.orders == 0), _edges(told, documents, kept.orders == 1)))
+        informative, documents, *_ = kept.said
+        return cls(
+            family,
+            kept,
+            (_edges(informative, documents, kept.orders == 0), _edges(informative, documents, kept.orders == 1)),
+        )
 
     def counted(self, dealt: Dealt) -> TermCounts:
         """Return the counts of texts of the words that say something."""
@@ -113,19 +162,19 @@ class OutOfFold:
         learned = np.where(dealt.present, dealt.weights, 0.0)
         scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
         given = (rows.starts, rows.units, _log_counts(rows.counts), codes, learned, scales)
-        evidence, shares = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
+        evidence, priors = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
         lengths = np.log(rows.lengths(kept.orders))
-        log_shares = np.log(shares)[dealt.folds]
-        return Scored(GroupEvidence(*evidence), lengths, log_shares, codes.astype(np.int64), dealt.weights)
+        log_priors = np.log(priors)[dealt.folds]
+        return Scored(GroupEvidence(*evidence), lengths, log_priors, codes.astype(np.int64), dealt.weights)
 
-    def fitted(self, dealt: Dealt) -> "Settled":
+    def fitted(self, dealt: Dealt) -> "OutOfFoldFit":
         """Fit exponents on texts sorted by their folds."""
         scored = self.scored(dealt)
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
-        return Settled(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual), _WIDTH), usual)
+        return OutOfFoldFit(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual), _WIDTH), usual)
 
 
-class Settled(NamedTuple):
+class OutOfFoldFit(NamedTuple):
     """Words out of fold, the exponents that were fitted on some texts, and the logarithm of the usual length."""
 
     words: OutOfFold
@@ -161,7 +210,7 @@ class Settled(NamedTuple):
             some = dealt.taken(np.arange(first, min(first + step, len(out))))
             scored = self.scored(some)
             found = self.exponents.log_posterior(scored)
-            out[first : first + step] = np.where(some.present[:, None], found, scored.log_shares)
+            out[first : first + step] = np.where(some.present[:, None], found, scored.log_priors)
         return out
 
     def refined(self, sample: Dealt, dealt: Dealt, rows: NDArray[np.int64], refine: Refine) -> Discounted:
@@ -170,9 +219,9 @@ class Settled(NamedTuple):
         ``sample`` are the texts that the exponents were fitted on, which are at ``rows`` among all.
         """
         labels, evidence = dealt.assignment.classes, self.words.evidence
-        told, documents, *_ = evidence.said
+        informative, documents, *_ = evidence.said
         chosen = _of_most_documents(documents, MOST_SCORES // len(labels))
-        groups = native.word_groups(evidence.orders, documents, told, self.words.edges)[chosen]
+        groups = native.word_groups(evidence.orders, documents, informative, self.words.edges)[chosen]
         trust = _trust(self.exponents.groups)[groups].astype(np.float32)
         matrix, factor = self._matrix(dealt, chosen, trust)
         codes = dealt.assignment.codes.astype(np.int64)
@@ -187,7 +236,7 @@ class Settled(NamedTuple):
         refinement = Refinement.of(evidence.words.terms.filter(pa.array(chosen)), scores)
         return replace(again.family(labels), refinement=refinement)
 
-    def _matrix(self, dealt: Dealt, chosen: NDArray[np.bool_], trust: NDArray[np.float32]) -> tuple[WordMatrix, Array]:
+    def _matrix(self, dealt: Dealt, chosen: NDArray[np.bool_], trust: NDArray[np.float32]) -> tuple[SparseRows, Array]:
         """Return texts × chosen words as they are refined: log (count + 1) × trust × what the length leaves of it.
 
         And what the length leaves.
@@ -200,22 +249,22 @@ class Settled(NamedTuple):
         x = _log_counts(counts.counts)
         x *= trust[counts.units]
         x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
-        return WordMatrix(counts.starts, counts.units, x, len(trust)), factor
+        return SparseRows(counts.starts, counts.units, x, len(trust)), factor
 
-    def _with_column(self, sample: Dealt, column: Array) -> "Settled":
+    def _with_column(self, sample: Dealt, column: Array) -> "OutOfFoldFit":
         """Fit the exponents again, with one more column of evidence (texts × classes) that counts by one of its own."""
         return self._replace(exponents=self.exponents.fitted_further(self.scored(sample), column))
 
 
-def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> Fitted:
-    """Fit exponents on some of the texts whose statistics are given, and score all of these out of fold."""
+def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> tuple[Discounted, Array]:
+    """Fit exponents on some of the texts whose statistics are given; return also log p(class) of all out of fold."""
     classes = dealt.assignment.classes
     by_fold, order = dealt.sorted()
     every = max(-(-len(order) // enough(len(classes))), 1)
-    settled = OutOfFold.of(family, statistics).fitted(by_fold.taken(np.arange(0, len(order), every)))
+    fitted = OutOfFold.of(family, statistics).fitted(by_fold.taken(np.arange(0, len(order), every)))
     out = np.empty((len(order), len(classes)))
-    out[order] = settled.log_posteriors(by_fold)
-    return Fitted(settled.family(classes), out)
+    out[order] = fitted.log_posteriors(by_fold)
+    return fitted.family(classes), out
 
 
 def collect_discounted(
@@ -257,6 +306,14 @@ def collect_discounted(
     return found, statistics
 
 
+def fit_on_sample(family: Bag, statistics: WordStatistics, sample: TextSample) -> Discounted:
+    """Fit exponents on texts that were drawn from those whose statistics are given."""
+    texts, assignment = sample.texts, sample.assignment
+    sizes = collect_sized(family.analyzer, texts, assignment).sizes
+    dealt = Dealt(texts, assignment, sizes, deal(assignment.codes, FOLDS))
+    return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0]).family(assignment.classes)
+
+
 def _log_counts(counts: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return log (count + 1). Most counts are small: their logarithms are looked up."""
     logs = np.log1p(np.arange(min(int(counts.max(initial=0)), 999) + 1)).astype(np.float32)
@@ -285,17 +342,17 @@ def _of_most_documents(documents: Array, most: int) -> NDArray[np.bool_]:
     return np.asarray(documents > np.partition(documents, first_left_out)[first_left_out])
 
 
-def _edges(told: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
-    """Return where to cut words by how much they tell, so that each part has as many words in texts."""
+def _edges(informative: Array, documents: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Return where to cut words by how informative they are, so that each part has as many words in texts."""
     words = np.flatnonzero(chosen & (documents >= _FREQUENT))
-    order = words[np.argsort(told[words], kind="stable")]
+    order = words[np.argsort(informative[words], kind="stable")]
     below = np.cumsum(documents[order])
     if len(below) == 0:
         return np.zeros(_CUTS - 1)
     wanted = below[-1] * np.arange(1, _CUTS) / _CUTS
-    return np.asarray(told[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
+    return np.asarray(informative[order[np.minimum(np.searchsorted(below, wanted), len(below) - 1)]])
 
 
 def enough(classes: int = 1) -> int:
-    """Return how many texts settle the exponents: fewer if there are so many classes that room would lack."""
+    """Return how many texts are enough to fit the exponents on: fewer if classes are so many that room would lack."""
     return min(ENOUGH, max(_TILE // (classes * _WIDTH), 1))

@@ -75,20 +75,20 @@ class Evidence(NamedTuple):
 class Scored(NamedTuple):
     """Rows with the evidence of every group of words, found without their own fold.
 
-    ``lengths``: log of the length over that of a usual row; ``log_shares``: log p(class) without the row's fold;
+    ``lengths``: log of the length over that of a usual row; ``log_priors``: log p(class) without the row's fold;
     ``codes``: the right class; ``weights``: how much each row counts.
     """
 
     evidence: Evidence
     lengths: Array
-    log_shares: Array
+    log_priors: Array
     codes: NDArray[np.int64]
     weights: Array
 
     def first(self, rows: int) -> "Scored":
         """Return the first rows."""
-        _, lengths, log_shares, codes, weights = self
-        return Scored(self.evidence.first(rows), lengths[:rows], log_shares[:rows], codes[:rows], weights[:rows])
+        _, lengths, log_priors, codes, weights = self
+        return Scored(self.evidence.first(rows), lengths[:rows], log_priors[:rows], codes[:rows], weights[:rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +110,14 @@ class Exponents:
     def fitted(cls, rows: Scored, groups: int) -> "Exponents":
         """Return the exponents of so many groups that make the right classes of these rows likeliest."""
         one = _one_for_all(rows, groups)
-        bias = np.zeros(rows.log_shares.shape[1])
-        begun = cls(np.full(groups, one), _FIRST_POWER, 1.0, bias, one)
+        bias = np.zeros(rows.log_priors.shape[1])
+        initial = cls(np.full(groups, one), _FIRST_POWER, 1.0, bias, one)
         if len(rows.codes) < 2 * _FEW:
-            return begun._improved(rows)
+            return initial._improved(rows)
         # Rows come fold by fold, and folds are alike: the first of them tell nearly as much as all.
         few = rows.first(_FEW)
         few = few._replace(weights=few.weights * (rows.weights.sum() / max(few.weights.sum(), 1e-300)))
-        return begun._improved(few, gain=_FIRST_GAIN)._improved(rows, damping=0.01)
+        return initial._improved(few, gain=_FIRST_GAIN)._improved(rows, damping=0.01)
 
     def fitted_further(self, rows: Scored, column: Array) -> "Exponents":
         """Return the exponents of evidence that has one more column (rows × classes), beginning with these."""
@@ -130,12 +130,12 @@ class Exponents:
         now = self if classes <= _MOST_BIASED else replace(self, bias=np.zeros(0))
         flat, total = now._flat(), rows.weights.sum()
         enough = gain * total
-        place = len(self.groups) + len(self.further)
+        power = len(self.groups) + len(self.further)
         low, high = np.full(len(flat), -np.inf), np.full(len(flat), np.inf)
-        low[place], high[place] = _POWERS
-        low[place + 1] = 0.0  # a class that is more frequent is not less likely
+        low[power], high[power] = _POWERS
+        low[power + 1] = 0.0  # a class that is more frequent is not less likely
         # What single words add is not turned around: texts that come again would be taken for others.
-        low[len(self.groups) : place] = 0.0
+        low[len(self.groups) : power] = 0.0
         loss, gradient, curvature = now._slope(rows)
         for _ in range(_STEPS):
             while True:
@@ -174,7 +174,7 @@ class Exponents:
     def log_posterior(self, rows: Scored) -> Array:
         """Return log p(class) of every row."""
         z = rows.evidence.weighed(self._columns) * np.exp(-self.power * rows.lengths)[:, None]
-        z += self.prior * rows.log_shares + (self.bias if len(self.bias) else 0.0)
+        z += self.prior * rows.log_priors + (self.bias if len(self.bias) else 0.0)
         z -= z.max(axis=1, keepdims=True)
         return np.asarray(z - np.log(np.exp(z).sum(axis=1, keepdims=True)))
 
@@ -233,13 +233,13 @@ def _one_for_all(rows: Scored, groups: int) -> float:
 
     def best(number: int, low: int, high: int) -> int:
         """Return the best guess for the first rows, of those from low to high."""
-        each, sums, log_shares = np.arange(number), total[:number], rows.log_shares[:number]
+        each, sums, log_priors = np.arange(number), total[:number], rows.log_priors[:number]
         z = np.empty_like(sums)  # one for all guesses: fresh memory would take as long as the sums
 
         @cache
         def loss(guess: int) -> float:
             np.multiply(sums, _GUESSES[guess], out=z)
-            np.add(z, log_shares, out=z)
+            np.add(z, log_priors, out=z)
             np.subtract(z, z.max(axis=1, keepdims=True), out=z)
             right = z[each, rows.codes[:number]]
             return float(rows.weights[:number] @ (np.log(np.exp(z, out=z).sum(axis=1)) - right))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.table import SparseRows
 from likely.statistics import Array
 
 STEPS = 10
@@ -27,46 +28,28 @@ _FLAT, _TRIES = 0.1, 8
 _ROUNDED = 1e-6
 
 
-class WordMatrix(NamedTuple):
-    """x: row i has ``columns`` and ``values`` from ``starts[i]`` to the next; ``width`` columns in all.
+def times(x: SparseRows, table: Array) -> Array:
+    """Return the product of a sparse matrix and a table.
 
-    >>> x = WordMatrix(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), np.array([2, 3, 4], np.float32), 2)
-    >>> x.times(np.array([[1.0], [10.0]])).tolist(), x.turned().times(np.array([[1.0], [10.0]])).tolist()
+    >>> x = SparseRows(np.array([0, 1, 3]), np.array([1, 0, 1], np.int32), np.array([2, 3, 4], np.float32), 2)
+    >>> times(x, np.array([[1.0], [10.0]])).tolist(), times(transposed(x), np.array([[1.0], [10.0]])).tolist()
     ([[20.0], [43.0]], [[30.0], [42.0]])
     """
+    out = np.zeros((len(x.starts) - 1, table.shape[1]))
+    table = np.ascontiguousarray(table, dtype=np.float64)
+    native.score_sparse(x.starts, x.indices, x.values, "non-negative", table, out)
+    return out
 
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    values: NDArray[np.float32]
-    width: int
 
-    def times(self, table: Array) -> Array:
-        """Return the product with a table."""
-        out = np.zeros((len(self.starts) - 1, table.shape[1]))
-        table = np.ascontiguousarray(table, dtype=np.float64)
-        native.score_sparse(self.starts, self.columns, self.values, "non-negative", table, out)
-        return out
-
-    def turned(self) -> "WordMatrix":
-        """Return the columns as rows."""
-        found = native.transpose_rows(self.starts, self.columns, self.values, self.width)
-        return WordMatrix(*found, len(self.starts) - 1)
-
-    def squared(self) -> "WordMatrix":
-        """Return the squares of all values."""
-        return self._replace(values=self.values**2)
-
-    def between(self, first: int, last: int) -> "WordMatrix":
-        """Return some rows that follow each other."""
-        start, end = self.starts[first], self.starts[last]
-        starts = self.starts[first : last + 1] - start
-        return WordMatrix(starts, self.columns[start:end], self.values[start:end], self.width)
+def transposed(x: SparseRows) -> SparseRows:
+    """Return the columns as rows."""
+    return SparseRows(*native.transpose_rows(*x), len(x.starts) - 1)
 
 
 class Unrefined(NamedTuple):
     """Texts as words (x) and by their scores without their fold (texts × classes), right classes, and weights."""
 
-    x: WordMatrix
+    x: SparseRows
     scores: Array
     codes: NDArray[np.int64]
     weights: Array
@@ -99,20 +82,20 @@ def newton(texts: Unrefined, ends: list[int]) -> tuple[NDArray[np.float32], Arra
     gap, spread = -texts.excess(p), p * (1 - p) * texts.weights[:, None]
     spans = list(pairwise(ends))
     folds = [texts.x.between(*span) for span in spans]
-    words = [fold.turned() for fold in folds]
-    squares = [each.squared() for each in words]
+    words = [transposed(fold) for fold in folds]
+    squares = [each._replace(values=each.values**2) for each in words]
     delta = np.empty((texts.x.width, p.shape[1]), dtype=np.float32)
     said = np.empty_like(p)
     for tile in texts.tiles(2 * len(spans)):
         g, h = (
-            np.stack([each.times(of[first:last, tile]) for each, (first, last) in zip(by, spans, strict=True)])
+            np.stack([times(each, of[first:last, tile]) for each, (first, last) in zip(by, spans, strict=True)])
             for by, of in ((words, gap), (squares, spread))
         )
         all_g, all_h = g.sum(axis=0), h.sum(axis=0) + PULL
         delta[:, tile] = all_g / all_h
         for fold, (first, last), own_g, own_h in zip(folds, spans, g, h, strict=True):
             # What is left of H is 0 or more, but for rounding.
-            said[first:last, tile] = fold.times((all_g - own_g) / np.maximum(all_h - own_h, PULL))
+            said[first:last, tile] = times(fold, (all_g - own_g) / np.maximum(all_h - own_h, PULL))
     return delta, said
 
 
@@ -123,7 +106,7 @@ def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
     as the factors of R in that sum, products of two of them follow from those of the xᵀR, and with x xᵀR at hand no
     step along a line asks for the words.
     """
-    words = texts.x.turned()
+    words = transposed(texts.x)
     excesses: list[NDArray[np.float32]] = []
     images: list[NDArray[np.float32]] = []
     products = np.zeros((steps, steps))
@@ -179,32 +162,32 @@ class _Line(NamedTuple):
 
 def _bent(slope: Array, moves: list[tuple[Array, Array]], products: Array) -> Array:
     """Return the slope times the inverse curvature that the moves, and how slopes changed along them, tell of."""
-    found, shares = slope, []
+    found, alphas = slope, []
     for move, change in reversed(moves):
-        share = (move @ products @ found) / (move @ products @ change)
-        found = found - share * change
-        shares.append(share)
+        alpha = (move @ products @ found) / (move @ products @ change)
+        found = found - alpha * change
+        alphas.append(alpha)
     if moves:
         move, change = moves[-1]
         found = found * (move @ products @ change) / (change @ products @ change)
-    for (move, change), share in zip(moves, reversed(shares), strict=True):
-        found = found + move * (share - (change @ products @ found) / (move @ products @ change))
+    for (move, change), alpha in zip(moves, reversed(alphas), strict=True):
+        found = found + move * (alpha - (change @ products @ found) / (move @ products @ change))
     return found
 
 
-def _image(texts: Unrefined, words: WordMatrix, excess: Array) -> NDArray[np.float32]:
+def _image(texts: Unrefined, words: SparseRows, excess: Array) -> NDArray[np.float32]:
     """Return x xᵀR."""
     found = np.empty(excess.shape, dtype=np.float32)
     for tile in texts.tiles(1):
-        found[:, tile] = texts.x.times(words.times(excess[:, tile]))
+        found[:, tile] = times(texts.x, times(words, excess[:, tile]))
     return found
 
 
-def _by_words(texts: Unrefined, words: WordMatrix, excess: Array) -> NDArray[np.float32]:
+def _by_words(texts: Unrefined, words: SparseRows, excess: Array) -> NDArray[np.float32]:
     """Return xᵀR."""
     found = np.empty((texts.x.width, excess.shape[1]), dtype=np.float32)
     for tile in texts.tiles(1):
-        found[:, tile] = words.times(excess[:, tile])
+        found[:, tile] = times(words, excess[:, tile])
     return found
 
 

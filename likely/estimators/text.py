@@ -9,8 +9,7 @@ import numpy as np
 
 from likely.data.table import Block, Table
 from likely.engines import engine_of
-from likely.ensemble.discounting import Refine, collect_discounted
-from likely.ensemble.text_samples import TextSample, settled_by
+from likely.ensemble.discounting import Refine, TextSample, collect_discounted, fit_on_sample
 from likely.estimators import fitting
 from likely.estimators.fitting import Begun, Guessed, Plan, texts_of
 from likely.estimators.labelled import LabelledEstimator
@@ -166,7 +165,7 @@ class TextClassifier(Questions, LabelledEstimator):
             words = statistics.blocks[0]
             assert isinstance(words, WordStatistics)
             if learned.sample is not None:
-                family = settled_by(bag, words, learned.sample.among(statistics.classes))
+                family = fit_on_sample(bag, words, learned.sample.among(statistics.classes))
             return Begun((Part(family, None),), statistics)
 
         learn = partial(_Learned.of, parts=parts, draw=bool(self.calibrate), seed=self.random_state)

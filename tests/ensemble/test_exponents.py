@@ -165,12 +165,12 @@ def by_hand(rows, flat, groups):
 
     Of the classes that are next to unlikely, the curvature of many rows takes every fourth, four times.
     """
-    classes = rows.log_shares.shape[1]
+    classes = rows.log_priors.shape[1]
     number = groups
     evidence = dense(rows.evidence, number)
     factor = np.exp(-flat[number] * rows.lengths)
     said = (evidence @ flat[:number]) * factor[:, None]
-    z = said + flat[number + 1] * rows.log_shares + (flat[number + 2 :] if len(flat) > number + 2 else 0.0)
+    z = said + flat[number + 1] * rows.log_priors + (flat[number + 2 :] if len(flat) > number + 2 else 0.0)
     logs = z - np.logaddexp.reduce(z, axis=1)[:, None]
     p, right = np.exp(logs), np.eye(classes)[rows.codes]
     drawn = (np.arange(len(p))[:, None] + np.arange(classes)) % 4 == 0
@@ -178,7 +178,7 @@ def by_hand(rows, flat, groups):
     kept = (p * (1 - p) >= 1e-4) * np.where(thinned, 4.0 * drawn, 1.0)
     biases = np.eye(classes)[:, : len(flat) - number - 2]
     moves = [evidence * factor[:, None, None], -(rows.lengths[:, None] * said)[:, :, None]]
-    u = np.concatenate([*moves, rows.log_shares[:, :, None]], axis=2)
+    u = np.concatenate([*moves, rows.log_priors[:, :, None]], axis=2)
     one = np.concatenate([u, np.broadcast_to(biases, (len(p), *biases.shape))], axis=2)
     means = np.concatenate([np.einsum("ic,icb->ib", p, u), (p * kept) @ biases], axis=1)
     apart = one - means[:, None]
@@ -211,7 +211,7 @@ def test_slope_of_many_rows_is_the_formula(biased):
 
 
 def check_slope(scores, biased, seed, groups, strength=0.1):
-    rows, classes = scores.log_shares.shape
+    rows, classes = scores.log_priors.shape
     generator = np.random.default_rng(seed)
     bias = generator.normal(0, 0.1, classes if biased else 0)
     flat = np.concatenate([generator.random(groups) * strength + 0.1, [0.3, 0.9], bias])
@@ -311,7 +311,7 @@ def test_one_for_all_is_the_best_guess(best):
     cells[:1000] *= 0.01
     rows = rows._replace(evidence=Evidence.of(cells))
     total = cells.sum(axis=2)
-    z = exponents._GUESSES[:, None, None] * total + rows.log_shares
+    z = exponents._GUESSES[:, None, None] * total + rows.log_priors
     logs = z - np.logaddexp.reduce(z, axis=2)[:, :, None]
     losses = -(logs[:, np.arange(4000), rows.codes] @ rows.weights)
     assert exponents._one_for_all(rows, 6) == exponents._GUESSES[losses.argmin()]

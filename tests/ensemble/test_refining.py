@@ -15,10 +15,10 @@ from scipy.special import log_softmax, softmax
 
 import likely
 from likely import TextClassifier
-from likely.data.table import Block, Table
+from likely.data.table import Block, SparseRows, Table
 from likely.ensemble import discounting, refining
 from likely.ensemble.discounting import _of_most_documents
-from likely.ensemble.refining import Unrefined, WordMatrix, descended, newton
+from likely.ensemble.refining import Unrefined, descended, newton, times, transposed
 from likely.families.refinement import Refinement
 from likely.persistence import file as files
 from likely.text import Analyzer
@@ -33,7 +33,7 @@ def unrefined(seed, rows=60, words=15, classes=3):
     y = generator.integers(0, classes, rows)
     scores = generator.normal(0, 1, (rows, classes)) + np.eye(classes)[y]
     sparse = scipy.sparse.csr_array(x)
-    given = WordMatrix(sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data, words)
+    given = SparseRows(sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data, words)
     return x.astype(float), Unrefined(given, scores, y, generator.random(rows) * 3)
 
 
@@ -60,11 +60,11 @@ def test_products_are_those_of_scipy(seed):
     x, texts = unrefined(seed, rows=20)
     generator = np.random.default_rng(seed)
     words, rows = generator.standard_normal((15, 3)), generator.standard_normal((20, 3))
-    np.testing.assert_allclose(texts.x.times(words), x @ words, atol=1e-9)
-    np.testing.assert_allclose(texts.x.turned().times(rows), x.T @ rows, atol=1e-9)
-    np.testing.assert_allclose(
-        texts.x.between(3, 9).turned().squared().times(rows[3:9]), (x**2)[3:9].T @ rows[3:9], atol=1e-6
-    )
+    np.testing.assert_allclose(times(texts.x, words), x @ words, atol=1e-9)
+    np.testing.assert_allclose(times(transposed(texts.x), rows), x.T @ rows, atol=1e-9)
+    some = transposed(texts.x.between(3, 9))
+    squares = some._replace(values=some.values**2)
+    np.testing.assert_allclose(times(squares, rows[3:9]), (x**2)[3:9].T @ rows[3:9], atol=1e-6)
 
 
 @pytest.mark.parametrize("tile", [1, 1 << 23])
@@ -182,7 +182,7 @@ def test_the_whole_model_is_the_formulas(refine, monkeypatch):
     trust = np.sqrt(np.maximum(mean / mean.max(), 0.02))[density.groups]
     x = np.log1p(counts) * trust * ((lengths / without.usual) ** -without.power)[:, None]
     order = np.argsort(x @ np.arange(len(terms)))
-    dense = scipy.sparse.csr_array((given.x.values, given.x.columns, given.x.starts)).toarray()
+    dense = scipy.sparse.csr_array((given.x.values, given.x.indices, given.x.starts)).toarray()
     np.testing.assert_allclose(dense[np.argsort(dense @ np.arange(len(terms)))], x[order], rtol=1e-4, atol=1e-6)
     scores = trust[:, None] * delta
     if refine == "full":
