@@ -1,4 +1,4 @@
-"""Columns cut into levels: numbers into bins of equal weight, categories as they are, and missing as a level."""
+"""Columns cut into bins: numbers into bins of equal weight, a bin for each category, and one for missing cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class NumberBins:
 
     @property
     def size(self) -> int:
-        """The number of levels."""
+        """The number of bins."""
         return len(self.edges) + 1 + self.missing
 
     @classmethod
@@ -75,7 +75,7 @@ ColumnBins = NumberBins | CategoryLevels
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """How every column of a table is cut into levels.
+    """How every column of a table is cut into bins.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Bins:
 
     @classmethod
     def fitted(cls, columns: Sequence[CountedColumn], bins: int = BINS) -> "Bins":
-        """Find bins and levels by the values of some rows."""
+        """Find bins by the values of some rows."""
         return cls(
             tuple(
                 seen_levels(column)[0] if column.of_categories else NumberBins.fitted(column, bins)
@@ -105,15 +105,15 @@ class Bins:
         return len(self.columns)
 
     def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """Return for every level what is given for its column: they are the same."""
+        """Return for every encoded column what is given for the column that it is of: they are the same."""
         return columns
 
     def by_column(self, parts: Array) -> Array:
-        """Return what is said of every column: each has one level."""
+        """Return what is said of every column: each is encoded as one."""
         return parts
 
     def encoded(self, table: Table) -> Table:
-        """Return the level of every cell, NaN where it is at none."""
+        """Return the bin of every cell, NaN where it is in none."""
         check_width(table, self.width)
         out = np.empty((table.rows, self.width), dtype=np.float32)
         for j, column in enumerate(self.columns):

@@ -23,7 +23,7 @@ class Calibration:
 
     With cells missing that never were in training, members are too sure to another degree. So where only a share s of
     the cells is known, weights are s w + (1 − s) v, and biases s b + (1 − s)(1 − Σv) log p(y). Where no cell is known,
-    all members return the class shares, and so does this.
+    all members return the class priors, and so does this.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Calibration:
         *,
         biased: bool = True,
     ) -> "Calibration":
-        """Fit on log posteriors of rows that the members were not fitted on, and the places of their classes.
+        """Fit on log posteriors of rows that the members were not fitted on, and the indices of their classes.
 
         The weights of members are drawn to 1/M and the biases to 0, as by one row's surprise; without ``biased`` all
         biases are 0.
@@ -71,12 +71,12 @@ class Calibration:
         return cls(parameters[:m], bias, rows, np.full(m, 1 / m))
 
     def with_hidden(
-        self, scores: Sequence[Array], known: Array, codes: NDArray[Any], weights: Array | None, shares: Array
+        self, scores: Sequence[Array], known: Array, codes: NDArray[Any], weights: Array | None, priors: Array
     ) -> "Calibration":
         """Fit v, drawn to 1/M, on rows of which but a share of the cells is ``known``; all else stays as it is."""
-        hidden, log_shares = (1 - known)[:, None], np.log(shares)
-        fixed = replace(self, hidden_weights=np.zeros_like(self.weights)).total(scores, shares, known)
-        beyond = [hidden * (np.maximum(score, LEAST) - log_shares) for score in scores]
+        hidden, log_priors = (1 - known)[:, None], np.log(priors)
+        fixed = replace(self, hidden_weights=np.zeros_like(self.weights)).total(scores, priors, known)
+        beyond = [hidden * (np.maximum(score, LEAST) - log_priors) for score in scores]
         return replace(self, hidden_weights=_minimum(_Loss(beyond, codes, weights, False, fixed)))
 
     def by_known(self, known: Array) -> tuple[Array, Array]:
@@ -84,26 +84,26 @@ class Calibration:
         s = known[:, None]
         return s * self.weights + (1 - s) * self.hidden_weights, (1 - known) * (1 - self.hidden_weights.sum())
 
-    def total(self, scores: Sequence[Array], shares: Array, known: Array | None = None) -> Array:
+    def total(self, scores: Sequence[Array], priors: Array, known: Array | None = None) -> Array:
         """Return Σ_m w_m ℓ_m + b of rows × classes; ``known``: which share of the cells of each row is known."""
         if known is None:
             total, weights = np.broadcast_to(self.bias, scores[0].shape).copy(), self.weights[None]
         else:
             weights, prior = self.by_known(known)
-            total = known[:, None] * self.bias + prior[:, None] * np.log(shares)
+            total = known[:, None] * self.bias + prior[:, None] * np.log(priors)
         for weight, score in zip(weights.T, scores, strict=True):
             total += weight[:, None] * np.maximum(score, LEAST)
         return total
 
-    def log_posterior(self, scores: Sequence[Array], shares: Array, known: Array | None = None) -> Array:
-        """Return calibrated log posteriors; ``shares``: those of the classes among all rows.
+    def log_posterior(self, scores: Sequence[Array], priors: Array, known: Array | None = None) -> Array:
+        """Return calibrated log posteriors; ``priors``: those of the classes among all rows.
 
         ``known``: which share of the cells of each row is known; None if all are.
         """
-        total = self.total(scores, shares, known)
-        posterior_in_place(total, np.log(shares), False)
+        total = self.total(scores, priors, known)
+        posterior_in_place(total, np.log(priors), False)
         total *= self.rows
-        total += shares
+        total += priors
         total /= self.rows + 1
         return np.asarray(np.log(total, out=total))
 

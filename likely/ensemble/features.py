@@ -1,6 +1,6 @@
-"""From a table of any columns to a matrix of numbers without holes, each column of about mean 0 and variance 1.
+"""From a table of any columns to a matrix of numbers without missing cells, each column of about mean 0 and variance 1.
 
-The map looks at no label, so it may be fitted once, before rows are dealt out to folds.
+The map looks at no label, so it may be fitted once, before rows are assigned to folds.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ DIAGONALS = (0.001, 0.03, 0.2, 0.6)
 STRENGTHS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
 COMPARED = len(DIAGONALS) + len(STRENGTHS)
 """So many arrays of rows × classes are held at a time."""
-# About how many rows settle which pair is best.
+# About how many rows decide which pair is best.
 _COMPARED = 10_000
 # How much rotating, classes × columns³, choosing a strength is worth.
 _ROTATIONS = 3e8
@@ -67,7 +67,7 @@ class Folds(NamedTuple):
     """Rows with their classes, dealt out to folds; rows whose classes were guessed are in none, and always learned."""
 
     assignment: Assignment
-    places: NDArray[np.int64]
+    fold_of: NDArray[np.int64]
     """the fold of each row; of those that were guessed, the number of folds"""
     number: int
     """how many folds there are"""
@@ -77,27 +77,27 @@ class Folds(NamedTuple):
         """Deal the rows of each class out to the folds, in the order in which they stand.
 
         >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
-        >>> Folds.dealt(rows, 2).places.tolist()
+        >>> Folds.dealt(rows, 2).fold_of.tolist()
         [0, 1, 0, 1, 0, 1]
-        >>> Folds.dealt(rows, 2, np.array([False, False, False, False, False, True])).places.tolist()
+        >>> Folds.dealt(rows, 2, np.array([False, False, False, False, False, True])).fold_of.tolist()
         [0, 1, 0, 1, 0, 2]
         """
         if guessed is None:
             return cls(assignment, deal(assignment.codes, number), number)
-        places = np.full(len(guessed), number, dtype=np.int64)
-        places[~guessed] = deal(assignment.codes[~guessed], number)
-        return cls(assignment, places, number)
+        fold_of = np.full(len(guessed), number, dtype=np.int64)
+        fold_of[~guessed] = deal(assignment.codes[~guessed], number)
+        return cls(assignment, fold_of, number)
 
     @property
     def scored(self) -> NDArray[np.intp]:
         """The numbers of the rows that are in a fold."""
-        return np.flatnonzero(self.places < self.number)
+        return np.flatnonzero(self.fold_of < self.number)
 
     def collected(self, encoded: Table, family: Family) -> tuple[Statistics, ...]:
         """Collect the statistics of every fold, in one pass."""
-        classes, count = self.assignment.classes, int(self.places.max()) + 1
+        classes, count = self.assignment.classes, int(self.fold_of.max()) + 1
         k = len(classes)
-        together = family.collect(Block(encoded, None), split_by_fold(self.assignment, self.places, count))
+        together = family.collect(Block(encoded, None), split_by_fold(self.assignment, self.fold_of, count))
         parts = [together.of_classes(slice(fold * k, (fold + 1) * k), classes) for fold in range(count)]
         # One origin for all, so that adding them is adding their sums.
         return tuple(p if p.origin is None else p.rebased(np.zeros_like(p.origin)) for p in parts)
@@ -105,11 +105,11 @@ class Folds(NamedTuple):
     def splits(
         self, parts: tuple[Statistics, ...], total: Statistics, number: int
     ) -> Iterator[tuple[int, Statistics, Array]]:
-        """Yield so many of the folds that have rows, the statistics of all others, and log class shares of these."""
+        """Yield so many of the folds that have rows, the statistics of all others, and log class priors of these."""
         classes, codes, weights = self.assignment
         k = len(classes)
-        counts = np.bincount(self.places * k + codes, weights, (self.number + 1) * k).reshape(-1, k)
-        sizes = np.bincount(self.places, minlength=self.number)
+        counts = np.bincount(self.fold_of * k + codes, weights, (self.number + 1) * k).reshape(-1, k)
+        sizes = np.bincount(self.fold_of, minlength=self.number)
         for f, part in enumerate(parts[:number]):
             if sizes[f]:
                 left = np.delete(counts, f, axis=0).sum(axis=0)
@@ -134,15 +134,15 @@ def sum_of(parts: tuple[Statistics, ...]) -> Statistics:
     return reduce(operator.add, parts).restored()
 
 
-def log_posteriors(density: Density, encoded: Table, log_shares: Array) -> Array:
+def log_posteriors(density: Density, encoded: Table, log_priors: Array) -> Array:
     """Return log p(y | x) of encoded rows, not below what calibration takes for the least."""
-    scores = np.tile(log_shares, (encoded.rows, 1))
+    scores = np.tile(log_priors, (encoded.rows, 1))
     density.add_scores(Block(encoded, None), scores)
-    return _normalised(scores, log_shares)
+    return _normalised(scores, log_priors)
 
 
-def choose_levels(encoded: Table, folds: Folds) -> Chosen:
-    """Score naive Bayes of levels out of fold: there is nothing to choose."""
+def choose_naive_bayes(encoded: Table, folds: Folds) -> Chosen:
+    """Score naive Bayes of bins out of fold: there is nothing to choose."""
     parts = folds.collected(encoded, LeaveOneOut())
     total = sum_of(parts)
     score = _scorer(LeaveOneOut(), folds, parts, total)
@@ -156,11 +156,11 @@ def _scorer(
 
     def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
         out = np.full((encoded.rows, len(folds.assignment.classes)), np.nan)
-        places = folds.places[numbers]
-        for fold, others, log_shares in folds.splits(parts, total, folds.number):
-            rows = np.flatnonzero(places == fold)
+        fold_of = folds.fold_of[numbers]
+        for fold, others, log_priors in folds.splits(parts, total, folds.number):
+            rows = np.flatnonzero(fold_of == fold)
             if len(rows):
-                out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_shares)
+                out[rows] = log_posteriors(family.solve(others), encoded.taken(rows), log_priors)
         return out
 
     return score
@@ -183,11 +183,11 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
     def compared(diagonals: tuple[float, ...], strengths: tuple[float, ...], number: int) -> dict[_Pair, Array]:
         """Return the log posteriors under each pair; NaN in rows that were left out."""
         found = {(g, v): np.full((len(cells), k), np.nan) for g in diagonals for v in strengths}
-        for fold, others, log_shares in folds.splits(parts, total, number):
-            some = np.flatnonzero(folds.places == fold)[::step]
+        for fold, others, log_priors in folds.splits(parts, total, number):
+            some = np.flatnonzero(folds.fold_of == fold)[::step]
             held = cells[some].astype(np.float64)
             for g, v, scores in log_densities(Moments.of(others), held, diagonals, strengths, of_all):
-                found[g, v][some] = _normalised(scores + log_shares, log_shares)
+                found[g, v][some] = _normalised(scores + log_priors, log_priors)
         return found
 
     found = compared(DIAGONALS, (np.inf,), folds.number)
@@ -211,17 +211,17 @@ def choose_words(encoded: Table, folds: Folds) -> Chosen:
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
     statistics, sizes, _ = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
     scored = folds.scored
-    dealt = Dealt(texts, folds.assignment, sizes, folds.places)
-    settled, found = fit_discounted(family, statistics, dealt if len(scored) == len(sizes) else dealt.taken(scored))
+    dealt = Dealt(texts, folds.assignment, sizes, folds.fold_of)
+    fitted, found = fit_discounted(family, statistics, dealt if len(scored) == len(sizes) else dealt.taken(scored))
     out = np.full((len(sizes), found.shape[1]), np.nan)
     out[scored] = np.maximum(found, LEAST)
 
     def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
-        # A text is hidden or it is not: without it, class shares are left.
-        shares = class_shares(class_weights(folds.assignment).sums["weight"])
-        return np.where(present(encoded.strings[0])[:, None], out[numbers], np.log(shares))
+        # A text is hidden or it is not: without it, class priors are left.
+        priors = class_shares(class_weights(folds.assignment).sums["weight"])
+        return np.where(present(encoded.strings[0])[:, None], out[numbers], np.log(priors))
 
-    return Chosen(settled, statistics, out, score)
+    return Chosen(fitted, statistics, out, score)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,22 +283,22 @@ def choose_mixture(
 ) -> Chosen:
     """Find so many components of every class, and score each fold by those of the others."""
     models: dict[int, tuple[Density | None, Array]] = {}
-    for fold in np.unique(folds.places[folds.scored]).tolist():
-        others = folds.places != fold
+    for fold in np.unique(folds.fold_of[folds.scored]).tolist():
+        others = folds.fold_of != fold
         known = folds.assignment.taken(others)
-        shares = np.log(class_shares(class_weights(known).sums["weight"]))
+        log_priors = np.log(class_shares(class_weights(known).sums["weight"]))
         density = None  # there is nothing to know its rows by
         if others.any():
             part, statistics = mix(encoded.taken(others), known, parts, components, seed, starts=1, line=line)
             density = part.family.solve(statistics)
-        models[fold] = density, shares
+        models[fold] = density, log_priors
 
     def score(some: Table, numbers: NDArray[np.intp]) -> Array:
         out = np.full((some.rows, len(folds.assignment.classes)), np.nan)
-        for fold, (density, shares) in models.items():
-            rows = np.flatnonzero(folds.places[numbers] == fold)
+        for fold, (density, log_priors) in models.items():
+            rows = np.flatnonzero(folds.fold_of[numbers] == fold)
             if len(rows):
-                out[rows] = shares if density is None else log_posteriors(density, some.taken(rows), shares)
+                out[rows] = log_priors if density is None else log_posteriors(density, some.taken(rows), log_priors)
         return out
 
     part, statistics = mix(encoded, folds.assignment, parts, components, seed, line=line)
@@ -318,6 +318,6 @@ def _best(found: dict[_Pair, Array], assignment: Assignment) -> _Pair:
     return min(losses, key=lambda pair: losses[pair])
 
 
-def _normalised(scores: Array, log_shares: Array) -> Array:
-    posterior_in_place(scores, log_shares, True)
+def _normalised(scores: Array, log_priors: Array) -> Array:
+    posterior_in_place(scores, log_priors, True)
     return np.maximum(scores, LEAST, out=scores)

@@ -26,7 +26,7 @@ from likely.ensemble.members import (
     MemberEncoding,
     TextColumn,
     choose_discriminant,
-    choose_levels,
+    choose_naive_bayes,
     choose_words,
     log_posteriors,
 )
@@ -93,8 +93,8 @@ class Selection:
         return self.statistics.classes
 
     @property
-    def shares(self) -> Array:
-        """The share of every class, with half a row more in each."""
+    def priors(self) -> Array:
+        """p(class), with half a row more in each class."""
         return class_shares(self.statistics.weights.sums["weight"])
 
     def posterior(self, table: Table) -> Array:
@@ -103,16 +103,16 @@ class Selection:
 
     def log_posterior(self, table: Table) -> Array:
         """Return the logarithms of calibrated probabilities, rows × classes."""
-        shares = self.shares
-        out = np.empty((table.rows, len(shares)))
+        priors = self.priors
+        out = np.empty((table.rows, len(priors)))
         for first, tile in self._tiles(table):
             uninformative = self.missing.uninformative(tile)
             scores = [
-                log_posteriors(density, member.encoded(tile, uninformative), np.log(shares))
+                log_posteriors(density, member.encoded(tile, uninformative), np.log(priors))
                 for member, density in zip(self.members, self.densities, strict=True)
             ]
             known = None if uninformative is None else 1 - uninformative.mean(axis=1)
-            out[first : first + tile.rows] = self._calibration.log_posterior(scores, shares, known)
+            out[first : first + tile.rows] = self._calibration.log_posterior(scores, priors, known)
         return out
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -120,9 +120,9 @@ class Selection:
         uninformative = self.missing.uninformative(table)
         known = np.ones(table.rows) if uninformative is None else 1 - uninformative.mean(axis=1)
         weights, prior = self._calibration.by_known(known)
-        bias, log_shares = self._calibration.bias, np.log(self.shares)
+        bias, log_priors = self._calibration.bias, np.log(self.priors)
         base = known * (bias[one] - bias[other])
-        base += (weights.sum(axis=1) + prior) * (log_shares[one] - log_shares[other])
+        base += (weights.sum(axis=1) + prior) * (log_priors[one] - log_priors[other])
         cells = np.zeros((table.rows, table.columns.width))
         for member, density, weight in zip(self.members, self.densities, weights.T, strict=True):
             odds, rest = density.log_odds(Block(member.encoded(table, uninformative), None), one, other)
@@ -180,7 +180,7 @@ def select(
 ) -> Selection:
     """Choose and fit a classifier on rows whose classes are known.
 
-    Columns become features of a regularised discriminant, and levels of naive Bayes. Each is scored on folds that it
+    Columns become features of a regularised discriminant, and bins of naive Bayes. Each is scored on folds that it
     was not fitted on; a small stack of the two, with a bias for each class, gives calibrated probabilities. Equal rows
     are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
     content and the seed: neither the order of rows nor how often each is written matters. ``groups`` are columns of
@@ -229,10 +229,10 @@ def select(
             scores_of_hidden.append(chosen.score(member.encoded(hidden, gone), numbers))
         calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
         statistics = JointStatistics(class_weights(known), tuple(blocks))
-        shares = class_shares(statistics.weights.sums["weight"])
+        priors = class_shares(statistics.weights.sums["weight"])
         judged = known.taken(numbers)
         calibration = calibration.with_hidden(
-            scores_of_hidden, 1 - gone.mean(axis=1), judged.codes, judged.weights, shares
+            scores_of_hidden, 1 - gone.mean(axis=1), judged.codes, judged.weights, priors
         )
     selection = Selection(tuple(members), statistics, calibration, assignment.classes, pairs)
     if not all_of_them:
@@ -318,8 +318,8 @@ def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[A
         return with_splits(counted, *_labelled(table, rows.assignment, classes), BINS)
 
     found = columns(keep=True)
-    levels = Bins.fitted(columns(keep=False) if groups else found)
-    candidates: list[Alternatives] = [[(grouped(levels), choose_levels)]]
+    bins = Bins.fitted(columns(keep=False) if groups else found)
+    candidates: list[Alternatives] = [[(grouped(bins), choose_naive_bayes)]]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
     by_ranks = [column._replace(rooms=()) for column in found]
     features = [Features.fitted(each, min(widest, _MOST_LEVELS)) for each in (by_ranks, found)]
@@ -332,16 +332,21 @@ def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[A
 
 def same_members(one: Selection, two: Selection) -> bool:
     """Whether two selections have the same members and calibration, whatever rows they have learned."""
-    return _same((one.members, one.calibration, one.missing), (two.members, two.calibration, two.missing))
+    return same((one.members, one.calibration, one.missing), (two.members, two.calibration, two.missing))
 
 
-def _same(one: Any, two: Any) -> bool:
-    if type(one) is not type(two):
-        return False
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, two)
-    if isinstance(one, tuple):
-        return len(one) == len(two) and all(map(_same, one, two))
-    if is_dataclass(one):
-        return all(_same(getattr(one, field.name), getattr(two, field.name)) for field in fields(one))
-    return bool(one == two)
+def same(one: Any, other: Any) -> bool:
+    """Whether two parameters, or parts of a model, are equal: arrays and records by what they hold.
+
+    >>> same({"priors": [np.array([0.5])]}, {"priors": (np.array([0.5]),)}), same(np.zeros(2), np.ones(2))
+    (True, False)
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if is_dataclass(one) and type(one) is type(other):
+        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other)

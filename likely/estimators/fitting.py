@@ -5,7 +5,7 @@ partitions of engines all come through here.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ from likely.data.rows import Rows
 from likely.data.schema import Schema, UnlikeSampleError, warn_about_columns, warn_about_labels
 from likely.data.table import Columns, Table
 from likely.engines import rows_of, with_labels
-from likely.ensemble.selection import SAMPLE, same_members
+from likely.ensemble.selection import SAMPLE, same, same_members
 from likely.families import on_one_line
 from likely.joint import Part
 from likely.learn.hidden import Hidden
@@ -222,7 +222,7 @@ def merge(model: Any, others: Iterable[Any]) -> State:
     state: State = model.fitted()
     check_one_component(state, "merge")
     for other in others:
-        if type(other) is not type(model) or not _same(model.get_params(), other.get_params()):
+        if type(other) is not type(model) or not same(model.get_params(), other.get_params()):
             raise ValueError(
                 f"expected a model with the same parameters, {on_one_line(model)}, got {on_one_line(other)}: fit both "
                 "alike"
@@ -547,17 +547,6 @@ def _read_classes(classes: Any) -> Labels:
         return np.unique(np.asarray(classes))
     except TypeError:
         raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Say whether two parameters are equal, arrays by their elements."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if is_dataclass(one) and type(one) is type(other):
-        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return np.array_equal(one, other) if isinstance(one, np.ndarray) or isinstance(other, np.ndarray) else one == other
 
 
 def _other_families(one: State, other: State) -> str:

@@ -120,7 +120,7 @@ class State:
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
-            return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.shares))
+            return Calibrated(self.selection, np.log(self.given_weights) - np.log(self.selection.priors))
 
     @property
     def collect(self) -> Callable[[Table, Assignment], JointStatistics]:

@@ -106,21 +106,21 @@ def decoded(x: Array, categories: Categories) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class _Column:
-    """The distinct cells of a column, and the place of each row's cell among them."""
+    """The distinct cells of a column, and the index of each row's cell among them."""
 
     distinct: tuple[Any, ...]
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     where: str
 
     @classmethod
     def read(cls, cells: NDArray[Any], where: str) -> "_Column":
         found: dict[Any, int] = {}
         try:
-            places = np.fromiter((found.setdefault(cell, len(found)) for cell in cells), np.int64, len(cells))
+            indices = np.fromiter((found.setdefault(cell, len(found)) for cell in cells), np.int64, len(cells))
         except TypeError:
             unfit = next((cell for cell in cells if not isinstance(cell, Hashable)), cells[0])
             raise TypeError(_unfit(unfit, where)) from None
-        return cls(tuple(found), places, where)
+        return cls(tuple(found), indices, where)
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -133,8 +133,8 @@ class _Column:
             numbers = [self._number(cell) for cell in self.distinct]
         else:
             number = {category: float(i) for i, category in enumerate(categories)}
-            numbers = [self._place(cell, number) for cell in self.distinct]
-        return np.array(numbers, dtype=np.float64)[self.places]
+            numbers = [self._index(cell, number) for cell in self.distinct]
+        return np.array(numbers, dtype=np.float64)[self.indices]
 
     def _number(self, cell: Any) -> float:
         if is_missing(cell):
@@ -146,7 +146,7 @@ class _Column:
         except (TypeError, ValueError):
             raise TypeError(_unfit(cell, self.where)) from None
 
-    def _place(self, cell: Any, number: dict[str, float]) -> float:
+    def _index(self, cell: Any, number: dict[str, float]) -> float:
         if isinstance(cell, str):
             return number.get(cell, np.nan)
         if is_missing(cell):

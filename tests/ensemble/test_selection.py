@@ -25,8 +25,8 @@ from likely.ensemble.members import (
     Folds,
     Plain,
     choose_discriminant,
-    choose_levels,
     choose_mixture,
+    choose_naive_bayes,
     class_shares,
     log_posteriors,
 )
@@ -84,7 +84,7 @@ def test_probabilities_are_honest_where_naive_bayes_is_not() -> None:
     assert np.mean(p.argmax(axis=1) == y[test]) > 0.95
 
 
-@pytest.mark.parametrize("choose", [choose_discriminant, choose_levels])
+@pytest.mark.parametrize("choose", [choose_discriminant, choose_naive_bayes])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) -> None:
     table, assignment = mixed()
@@ -97,19 +97,19 @@ def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) ->
     member = selecting.Member(encoding, chosen.family)
     for f in range(5):
         others, held = (
-            rows_of(table, assignment, np.flatnonzero(rows)) for rows in (folds.places != f, folds.places == f)
+            rows_of(table, assignment, np.flatnonzero(rows)) for rows in (folds.fold_of != f, folds.fold_of == f)
         )
         weights = others[1].weights
         shares = class_shares(np.bincount(others[1].codes, weights, 3).astype(float))
         density = chosen.family.solve(collect(*others, (member.part,)).blocks[0])
         expected = log_posteriors(density, encoding.encoded(held[0]), np.log(shares))
-        np.testing.assert_allclose(chosen.log_posteriors[folds.places == f], expected, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(chosen.log_posteriors[folds.fold_of == f], expected, rtol=1e-6, atol=1e-8)
 
 
 def test_folds_are_stratified_and_even() -> None:
     y = np.repeat([0, 1, 2], [50, 23, 7])
     folds = Folds.dealt(assigned(y), 5)
-    table = np.array([np.bincount(folds.places[y == k], minlength=5) for k in range(3)])
+    table = np.array([np.bincount(folds.fold_of[y == k], minlength=5) for k in range(3)])
     assert (np.ptp(table, axis=1) <= 1).all()
     assert np.ptp(table.sum(axis=0)) <= 1
 
@@ -290,11 +290,11 @@ def test_a_row_without_cells_has_the_class_shares(groups: Any) -> None:
         strings={j: pa.nulls(2, pa.large_string()) for j in table.strings},
     )
     for member, density in zip(selection.members, selection.densities, strict=True):
-        found = log_posteriors(density, member.encoded(empty), np.log(selection.shares))
-        np.testing.assert_allclose(np.exp(found), [selection.shares] * 2, rtol=1e-12)
-    np.testing.assert_allclose(selection.posterior(empty), [selection.shares] * 2, rtol=1e-12)
+        found = log_posteriors(density, member.encoded(empty), np.log(selection.priors))
+        np.testing.assert_allclose(np.exp(found), [selection.priors] * 2, rtol=1e-12)
+    np.testing.assert_allclose(selection.posterior(empty), [selection.priors] * 2, rtol=1e-12)
     base, cells = selection.log_odds(empty, np.array([0, 1]), np.array([2, 2]))
-    np.testing.assert_allclose(base, np.log(selection.shares[:2] / selection.shares[2]), rtol=1e-12)
+    np.testing.assert_allclose(base, np.log(selection.priors[:2] / selection.priors[2]), rtol=1e-12)
     assert not cells.any()
 
 
@@ -306,13 +306,13 @@ def test_hidden_cells_are_marginalised_out() -> None:
     features = member.encoded(table).cells[:40].astype(float)
     hidden = hiding(replace(table, cells=table.cells[:40]), 0.5)
     starts = member.encoding.starts
-    expected = np.tile(np.log(selection.shares), (40, 1))
+    expected = np.tile(np.log(selection.priors), (40, 1))
     for i in range(40):
         known = np.repeat(~np.isnan(hidden.cells[i]), np.diff(starts))
         for c in range(3) if known.any() else ():
             covariance = density.covariance[c % len(density.covariance)][np.ix_(known, known)]
             expected[i, c] += multivariate_normal.logpdf(features[i, known], density.mean[c, known], covariance)
-    found = log_posteriors(density, member.encoded(hidden), np.log(selection.shares))
+    found = log_posteriors(density, member.encoded(hidden), np.log(selection.priors))
     expected = np.maximum(log_softmax(expected, axis=1), LEAST)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
@@ -355,7 +355,7 @@ def test_missing_cells_say_what_they_said_in_training_and_no_more() -> None:
     # As never in training: one of them alone, or both with a column that never had a missing cell.
     assert asked(NAN, -0.5, 1.0, 1.0, 1.0)[2] < 0.1
     assert asked(NAN, NAN, 1.0, NAN, 1.0)[2] < 0.1
-    np.testing.assert_allclose(asked(NAN, NAN, NAN, NAN, NAN), selection.shares)
+    np.testing.assert_allclose(asked(NAN, NAN, NAN, NAN, NAN), selection.priors)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.5])
