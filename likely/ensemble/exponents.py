@@ -141,7 +141,8 @@ class Exponents:
             while True:
                 moved = flat + _step(curvature, gradient, damping, low - flat, high - flat)
                 then = now._at(moved)
-                expected = _expected_gain(moved - flat, gradient, curvature)
+                step = moved - flat
+                expected = float(-(gradient @ step) - step @ curvature @ step / 2)  # as curved as where it starts
                 if 0 <= expected < enough:
                     return then._with_biases(classes)  # the last step: what it gains need not be seen
                 slope = then._slope(rows, curvature if 0 <= expected < _NEAR * total else None)
@@ -218,11 +219,6 @@ def _step(curvature: Array, gradient: Array, damping: float, low: Array, high: A
         step[beyond] = np.clip(step, low, high)[beyond]
         free &= ~beyond
     return step
-
-
-def _expected_gain(step: Array, gradient: Array, curvature: Array) -> float:
-    """Return how much the loss falls with a step, if it is as curved as where the step begins."""
-    return float(-(gradient @ step) - step @ curvature @ step / 2)
 
 
 def _one_for_all(rows: Scored, groups: int) -> float:

@@ -122,16 +122,11 @@ def with_hidden(table: Table, patterns: int, seed: Any) -> Table:
            [ 6., nan,  8.],
            [ 9., 10., nan]])
     """
-    width = table.columns.width
-    drawn = random_uniforms(seed, patterns * (width + 1)).reshape(patterns, width + 1)
-    hidden = (drawn[:, 1:] < drawn[:, :1])[np.arange(table.rows) % patterns]
-    cells = np.where(hidden, np.float32(np.nan), Block(table, None).dense())
-    strings = {j: texts.take(_places(~hidden[:, j])) for j, texts in table.strings.items()}
-    return replace(table, cells=cells, strings=strings)
-
-
-def _places(there: Mask) -> Any:
-    """Return the place of each row that is there, and none for others, as Arrow takes them."""
     import pyarrow as pa
 
-    return pa.array(np.arange(len(there)), mask=~there)
+    width, rows = table.columns.width, np.arange(table.rows)
+    drawn = random_uniforms(seed, patterns * (width + 1)).reshape(patterns, width + 1)
+    hidden = (drawn[:, 1:] < drawn[:, :1])[rows % patterns]
+    cells = np.where(hidden, np.float32(np.nan), Block(table, None).dense())
+    strings = {j: texts.take(pa.array(rows, mask=hidden[:, j])) for j, texts in table.strings.items()}
+    return replace(table, cells=cells, strings=strings)

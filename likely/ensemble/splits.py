@@ -34,7 +34,7 @@ def with_splits(
         return tuple(columns)
     price = float(np.log(len(columns) * bins))
     return tuple(
-        _split(column, _Labelled.of(column, table, j, assignment), bins, price)
+        _split(column, _Labelled(column, table, j, assignment), bins, price)
         if not column.of_categories and j not in table.strings and len(column.values) > bins
         else column
         for j, column in enumerate(columns)
@@ -44,21 +44,15 @@ def with_splits(
 class _Labelled:
     """The weight of every class at every value of a column, and below it."""
 
-    def __init__(self, counts: Array):
-        self.counts = counts
-        self.below = np.concatenate([np.zeros((1, counts.shape[1])), np.cumsum(counts, axis=0)])
-        self.total = self.below[-1]
-
-    @classmethod
-    def of(cls, column: CountedColumn, table: Table, j: int, assignment: Assignment) -> "_Labelled":
+    def __init__(self, column: CountedColumn, table: Table, j: int, assignment: Assignment):
         classes, codes, weights = assignment
         cells, k = column_values(table, j), len(classes)
         there = np.flatnonzero(~np.isnan(cells))
-        places = np.searchsorted(column.values, cells[there])
-        counted = np.bincount(
-            places * k + codes[there], None if weights is None else weights[there], len(column.values) * k
-        )
-        return cls(counted.reshape(-1, k).astype(np.float64))
+        numbers = np.searchsorted(column.values, cells[there]) * k + codes[there]
+        counted = np.bincount(numbers, None if weights is None else weights[there], len(column.values) * k)
+        self.counts: Array = counted.reshape(-1, k).astype(np.float64)
+        self.below = np.concatenate([np.zeros((1, k)), np.cumsum(self.counts, axis=0)])
+        self.total: Array = self.below[-1]
 
 
 def _split(column: CountedColumn, rows: _Labelled, bins: int, price: float) -> CountedColumn:
@@ -75,19 +69,19 @@ def _split(column: CountedColumn, rows: _Labelled, bins: int, price: float) -> C
     share = weight[found] / n
     for near, upper in ((share <= 1 / bins, False), (share >= 1 - 1 / bins, True)):
         each = [(_deviations(rows, found[i], upper=upper), found[i]) for i in np.flatnonzero(near).tolist()]
-        deviations, place = max(each, default=(0.0, 0))
+        deviations, index = max(each, default=(0.0, 0))
         if deviations > 0:
-            rooms.append(Room(float(column.values[place]), deviations))
+            rooms.append(Room(float(column.values[index]), deviations))
     return column._replace(splits=column.values[found], rooms=tuple(rooms))
 
 
 def _worth_a_look(rows: _Labelled, edges: NDArray[np.int64], price: float) -> list[tuple[int, int]]:
     """Return where the bins between the edges begin and end in which a split may pay: all of them at once."""
     first, last = edges[:-1], edges[1:]
-    place = np.repeat(np.arange(len(first)), last - first)
+    bin_of = np.repeat(np.arange(len(first)), last - first)
     start, whole = rows.below[first], rows.below[last] - rows.below[first]
-    below = rows.below[1:] - start[place]
-    length = _length(below) + _length(whole[place] - below)
+    below = rows.below[1:] - start[bin_of]
+    length = _length(below) + _length(whole[bin_of] - below)
     gain = _length(whole) - np.minimum.reduceat(length, first)
     return [*zip(first[gain > price].tolist(), last[gain > price].tolist(), strict=True)]
 

@@ -336,21 +336,21 @@ class LinearDiscriminantAnalysis(DiscriminantFace, discriminant_analysis.LinearD
     def _n_features_out(self) -> int:
         return self._solution.settings["n_components"] or min(len(self.classes_) - 1, self.n_features_in_)
 
+    def _directions(self, attribute: str) -> Directions:
+        if self._solution.settings["solver"] == "lsqr":
+            raise AttributeError(f"{attribute} of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'")
+        found: Directions = self._solution.directions
+        return found
+
     @property
     def scalings_(self) -> Array:
         """The directions of ``transform``, columns × directions."""
-        if self._solution.settings["solver"] == "lsqr":
-            raise AttributeError("scalings_ of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'")
-        return self._like_rows(self._solution.directions.vectors)
+        return self._like_rows(self._directions("scalings_").vectors)
 
     @property
     def explained_variance_ratio_(self) -> Array:
         """The share of the variance between classes along each direction."""
-        if self._solution.settings["solver"] == "lsqr":
-            raise AttributeError(
-                "explained_variance_ratio_ of solver 'lsqr': it finds no directions, use 'svd' or 'eigen'"
-            )
-        return self._like_rows(self._solution.directions.shares[: self._n_features_out])
+        return self._like_rows(self._directions("explained_variance_ratio_").shares[: self._n_features_out])
 
     @property
     def xbar_(self) -> Array:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
-from likely import text
-from likely.text import Analyzer, TermCounts, as_read, as_texts, kept_numbers, sorted_terms
+from likely.text import Analyzer, TermCounts, as_read, as_texts, document_limits, kept_numbers, sorted_terms
 
 try:
     from sklearn.utils import _align_api_if_sparse
@@ -99,14 +98,6 @@ def _matrix(rows: TermCounts, width: int, dtype: Any) -> Any:
 def _aligned(X: Any) -> Any:
     """Return a sparse matrix as the kind that scikit-learn is set to give."""
     return X if _align_api_if_sparse is None else _align_api_if_sparse(X)
-
-
-def _document_limits(min_df: Any, max_df: Any, documents: int) -> tuple[float, float]:
-    """Return in how many documents a term must be at least, and may be at most."""
-    low, high = text.document_limits(min_df, max_df, documents)
-    if high < low:
-        raise ValueError("max_df corresponds to < documents than min_df")
-    return low, high
 
 
 def _limited(
@@ -238,7 +229,9 @@ class CountVectorizer(Vectorizer, upstream.CountVectorizer):  # type: ignore[mis
         rows, vocabulary = analyzer.counts(texts)
         if not len(vocabulary):
             raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
-        low, high = _document_limits(self.min_df, self.max_df, len(texts))
+        low, high = document_limits(self.min_df, self.max_df, len(texts))
+        if high < low:
+            raise ValueError("max_df corresponds to < documents than min_df")
         del texts  # perhaps a copy, no longer needed
         numbers, terms = sorted_terms(vocabulary)
         if self.binary:

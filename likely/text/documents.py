@@ -229,7 +229,11 @@ def is_stream(texts: Any) -> bool:
     >>> is_stream(iter(["a text"])), is_stream([Path("a file")]), is_stream(["a text"])
     (True, True, False)
     """
-    return hasattr(texts, "__next__") or _are_files(texts)
+    if hasattr(texts, "__next__"):
+        return True
+    if isinstance(texts, Mapping | str | bytes) or not hasattr(texts, "__iter__") or getattr(texts, "ndim", 1) != 1:
+        return False
+    return isinstance(next(iter(texts), None), os.PathLike)
 
 
 def contents(texts: Any) -> Any:
@@ -250,23 +254,20 @@ def batches(texts: Iterable[Any], labels: Iterable[Any], weights: Any) -> Iterat
     """
     if not isinstance(labels, Iterable) or isinstance(labels, str | bytes):
         raise TypeError(f"expected a label for each text, got {labels!r}: give a list or an iterator of them")
-    left: Iterator[Any] = iter(texts)
-    given = iter(labels)
-    alike = isinstance(weights, Real)
-    weighed = None if weights is None or alike else iter(weights)
+    left, given = iter(texts), {"label": iter(labels)}
+    if weights is not None and not isinstance(weights, Real):
+        given["weight"] = iter(weights)
     done = 0
     while some := _some(left):
-        own = list(islice(given, len(some)))
-        heavy = [weights] * len(some) if alike else None if weighed is None else list(islice(weighed, len(some)))
+        own = {name: list(islice(column, len(some))) for name, column in given.items()}
+        for name, column in own.items():
+            if len(column) < len(some):
+                raise ValueError(f"expected a {name} for each text, got {done + len(column)} for more texts")
         done += len(some)
-        for name, column in (("label", own), ("weight", heavy)):
-            if column is not None and len(column) < len(some):
-                raise ValueError(
-                    f"expected a {name} for each text, got {done - len(some) + len(column)} for more texts"
-                )
-        yield TextBatch(some, own, heavy)
+        alike = [weights] * len(some) if isinstance(weights, Real) else None
+        yield TextBatch(some, own["label"], own.get("weight", alike))
     nothing = object()
-    if next(chain(given, () if weighed is None else weighed), nothing) is not nothing:
+    if next(chain(*given.values()), nothing) is not nothing:
         raise ValueError(f"expected a label, and a weight if any, for each of {done} texts, got more of them")
 
 
@@ -280,12 +281,6 @@ def _some(texts: Iterator[Any]) -> list[Any]:
         if len(some) >= _MOST or size >= _BYTES:
             break
     return some
-
-
-def _are_files(texts: Any) -> bool:
-    if isinstance(texts, Mapping | str | bytes) or not hasattr(texts, "__iter__") or getattr(texts, "ndim", 1) != 1:
-        return False
-    return isinstance(next(iter(texts), None), os.PathLike)
 
 
 def _content(text: Any) -> Any:
