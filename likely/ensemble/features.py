@@ -123,7 +123,7 @@ class CategoryFeature(CategoryLevels):
             raise ValueError(f"expected shares of {self.size} levels, of at most 1 together, got others")
 
     def fill(self, codes: NDArray[np.intp], out: Array) -> None:
-        """Write the features of the levels' places."""
+        """Write the features of levels, by their codes."""
         out[:] = self._table[codes]
 
 
@@ -184,8 +184,8 @@ class Features:
         step = max(_TILE // max(self.width, 1), 1)
         for first in range(0, table.rows, step):  # so that the columns of some rows are written while these are near
             rows = slice(first, first + step)
-            for column, cells, place in filled:
-                column.fill(cells[rows], out[rows, place])
+            for column, cells, own in filled:
+                column.fill(cells[rows], out[rows, own])
         return out
 
     def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
@@ -221,11 +221,11 @@ def _rank_curve(values: Array, counts: Array, rooms: Sequence[Room]) -> tuple[Ar
     ranks = np.clip((last - 0.5 * counts) / last[-1], _TAIL, 1 - _TAIL)
     first = np.searchsorted(values, [room.value for room in rooms])
     more = np.zeros(len(values))
-    for place, room in zip(first.tolist(), rooms, strict=True):
-        if 2 * last[place - 1] < last[-1]:
-            more[:place] -= room.deviations
+    for index, room in zip(first.tolist(), rooms, strict=True):
+        if 2 * last[index - 1] < last[-1]:
+            more[:index] -= room.deviations
         else:
-            more[place:] += room.deviations
+            more[index:] += room.deviations
     if len(values) > _KNOTS:
         wanted = np.linspace(0, last[-1], _KNOTS)
         kept = np.minimum(np.searchsorted(last, wanted, side="right"), len(values) - 1)

@@ -68,7 +68,7 @@ class Bag(Family):
         """Read every text once: as a class of its own, of which the classes have shares."""
         rows = np.arange(len(shared.shares), dtype=np.int32)
         shares = shared.shares if shared.weights is None else shared.shares * shared.weights[:, None]
-        return self._collect(block, Assignment(rows, rows)).of_shares(shares, shared.classes)
+        return self._collect(block, Assignment(rows, rows)).of_responsibilities(shares, shared.classes)
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of words in every class; less one where they are drawn one by one: shares sum to 1."""

@@ -109,22 +109,23 @@ class WordStatistics(Statistics):
         sums = {name: array[pairs] if name in PAIRS else array for name, array in self.sums.items()}
         return self.of(self.terms.filter(pa.array(chosen)), starts, self.codes[pairs], sums, self.labels["class"])
 
-    def of_shares(self, shares: Array, classes: Labels) -> "WordStatistics":
-        """Return the statistics of classes that have shares (documents × classes) of documents, each a class so far.
+    def of_responsibilities(self, responsibilities: Array, classes: Labels) -> "WordStatistics":
+        """Return the statistics of classes by their responsibilities for documents (× classes), each a class so far.
 
         >>> texts, each = pa.array(["a b a", "b"]), Assignment(np.arange(2), np.arange(2, dtype=np.int32))
-        >>> one = collect_words(Analyzer("words"), texts, each).of_shares(np.array([[0.5], [1.0]]), np.array(["x"]))
+        >>> words = collect_words(Analyzer("words"), texts, each)
+        >>> one = words.of_responsibilities(np.array([[0.5], [1.0]]), np.array(["x"]))
         >>> one.terms.to_pylist(), one.sums["count"].tolist(), one.sums["weight"].tolist()
         (['a', 'b'], [1.0, 1.5], [1.5])
         """
-        words, k = len(self.terms), shares.shape[1]
-        sums = {name: np.einsum("dc,d->c", shares, self.sums[name]) for name in CLASSES}
+        words, k = len(self.terms), responsibilities.shape[1]
+        sums = {name: np.einsum("dc,d->c", responsibilities, self.sums[name]) for name in CLASSES}
         found = {name: np.empty((words, k)) for name in PAIRS}
         for c in range(k):
-            share = shares[self.codes, c]
+            of_class = responsibilities[self.codes, c]
             for name, out in found.items():
-                out[:, c] = np.add.reduceat(self.sums[name] * share, self.starts[:-1])
-        # A class whose share of every document with a word is 0, as of a document far from it, does not have the word.
+                out[:, c] = np.add.reduceat(self.sums[name] * of_class, self.starts[:-1])
+        # A class without responsibility for any document with a word, as far from all of them, does not have the word.
         has = found["documents"] > 0
         sizes = has.sum(axis=1)
         left = np.flatnonzero(sizes)
