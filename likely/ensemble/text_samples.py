@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from likely.data.distinct import sample_texts
 from likely.ensemble.discounting import FOLDS, Dealt, OutOfFold, enough
-from likely.families.bag import Bag
-from likely.families.bag_density import of_present
+from likely.families.bag import Bag, of_present
 from likely.families.discounted import Discounted
 from likely.learn.one_pass import deal
 from likely.statistics import Assignment, Labels, union

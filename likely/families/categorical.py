@@ -1,4 +1,4 @@
-"""Columns of categories, smoothed by pseudo-counts."""
+"""Columns of categories, numbered or named, smoothed by pseudo-counts that are given or chosen by leave-one-out."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -263,3 +263,142 @@ class WholeNumbersDensity(CategoricalDensity):
         """Return the density of one column."""
         one = super().column(j)
         return WholeNumbersDensity(one.values, one.starts, one.shares, self.domain, self.log_others[[j]])
+
+
+class Named(Categorical):
+    """Columns of named categories. A name not seen in training says nothing."""
+
+    name = "named categories"
+    expects = "a category by its name"
+    domain = "non-negative"
+    labels = np.dtype([("column", np.int64), ("value", np.object_)])
+
+    def _counted(self, block: Block, assignment: Assignment | Shared) -> list[tuple[Labels, Array]]:
+        counted = super()._counted(block, assignment)
+        return [
+            _by_name(names_in(block, j)[values.astype(np.int64)], counts) for j, (values, counts) in enumerate(counted)
+        ]
+
+    def solve(self, statistics: Statistics) -> Density:
+        """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
+        seen = without_unseen(statistics)
+        names = seen.labels["category"]["value"]
+        starts, shares = self.shares(seen)
+        places = np.arange(len(names)) - np.repeat(starts[:-1], np.diff(starts))
+        return NamedDensity(places.astype(np.float64), starts, shares, self.domain, names)
+
+
+def _by_name(names: Labels, counts: Array) -> tuple[Labels, Array]:
+    order = np.argsort(names, kind="stable")
+    return names[order], counts[order]
+
+
+def names_in(block: Block, j: int) -> Labels:
+    """Return the names of the categories of a block's column j, in the order of their numbers."""
+    number = block.number(j)
+    try:
+        return np.asarray(block.table.categories[number], dtype=object)
+    except KeyError:
+        if np.isnan(block.single(j).values()).all():
+            return np.empty(0, dtype=object)
+        raise ValueError(
+            f"expected categories by name in {block.table.columns.listed([number])}, got numbers: write them as text"
+        ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class NamedDensity(CategoricalDensity):
+    """The shares of every column's categories; ``values`` are their places within the column."""
+
+    names: Any = None
+    """the names of the categories, one column's after the other's"""
+
+    def names_of(self, j: int) -> Labels:
+        """Return the names of a column's categories, in the order of their places."""
+        names: Labels = self.names[self.starts[j] : self.starts[j + 1]]
+        return names
+
+    @cached_property
+    def _places(self) -> list[dict[Any, int]]:
+        """The row of every name in the table of scores, one dict for each column."""
+        starts = self.starts[:-1]
+        return [{name: int(first) + i for i, name in enumerate(self.names_of(j))} for j, first in enumerate(starts)]
+
+    def add_log_density(self, block: Block, out: Array) -> None:
+        """Add the log probability of every row's categories, whatever numbers the table gives them."""
+        unknown = len(self.names)
+        lines = [[known.get(name, unknown) for name in names_in(block, j)] for j, known in enumerate(self._places)]
+        sizes = [len(line) for line in lines]
+        scores = np.vstack([self._log_shares, np.zeros((1, self.classes))])[[i for line in lines for i in line]]
+        values = np.concatenate([np.arange(size, dtype=np.float64) for size in sizes])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        native.score_categories(block.dense(), block.columns, self.domain, values, starts, scores, out)
+
+    def column(self, j: int) -> "NamedDensity":
+        """Return the density of one column."""
+        part = super().column(j)
+        return NamedDensity(part.values, part.starts, part.shares, self.domain, self.names_of(j))
+
+
+# How many imagined rows a class may be given in a column.
+_ROWS = 2.0 ** np.arange(-2, 11)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(Family):
+    """The shares of categories by class, θ_kv = (n_kv + αp_v) / (n_k + α): α imagined rows like all classes together.
+
+    p_v = (n_v + ½) / (n + ½V) for V categories, and α is the one of {¼, ½, …, 1024} under which rows are likeliest
+    that are left out one by one: from n_kv alone, Σ n_kv log((n_kv − 1 + αp′_v) / (n_k − 1 + α)), where p′ is p
+    without the row.
+
+    Examples
+    --------
+    >>> from likely.data.table import Table
+    >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
+    >>> block = Block(Table(np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])), None)
+    >>> LeaveOneOut().solve(LeaveOneOut().collect(block, rows)).shares.round(2)
+    array([[0.96, 0.04],
+           [0.04, 0.96]])
+    """
+
+    name = "naive Bayes of levels"
+    expects = Categorical.expects
+
+    def _collect(self, block: Block, assignment: Assignment) -> Statistics:
+        return Categorical().collect(block, assignment)
+
+    def solve(self, statistics: Statistics) -> CategoricalDensity:
+        """Return the shares of the categories."""
+        statistics = without_unseen(statistics)
+        counts, labels = statistics.sums["count"], statistics.labels["category"]
+        starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1)).astype(np.int64)
+        return CategoricalDensity(labels["value"].copy(), starts, _smoothed(counts, starts))
+
+
+def _smoothed(counts: Array, starts: NDArray[np.int64]) -> Array:
+    """Return the shares, classes × categories."""
+    sizes = np.diff(starts)
+    # Of each category: its column's numbers.
+    column = np.repeat(np.arange(len(sizes)), sizes)
+    n_k = _by_column(counts, column, len(sizes))
+    n_v, n, size = counts.sum(axis=0), n_k.sum(axis=0)[column], sizes[column]
+    n_k = n_k[:, column]
+    p = (n_v + 0.5) / (n + 0.5 * size)
+    p_without = np.maximum(n_v - 0.5, 0.0) / np.maximum(n - 1 + 0.5 * size, 0.5)
+    seen = np.nonzero(counts)
+    n_kv, others = counts[seen], np.maximum(n_k[seen] - 1, 0.0)
+    same, share, where = np.maximum(n_kv - 1, 0.0), p_without[seen[1]], column[seen[1]]
+    tiny = np.finfo(np.float64).tiny
+    likelihood = np.array(
+        [
+            np.bincount(where, n_kv * np.log(np.maximum((same + a * share) / (others + a), tiny)), len(sizes))
+            for a in _ROWS
+        ]
+    )
+    alpha = _ROWS[np.argmax(likelihood, axis=0)][column]
+    return np.asarray((counts + alpha * p) / (n_k + alpha))
+
+
+def _by_column(counts: Array, column: NDArray[np.int64], columns: int) -> Array:
+    return np.stack([np.bincount(column, line, columns) for line in counts])

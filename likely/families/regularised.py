@@ -12,8 +12,7 @@ import numpy as np
 
 from likely.data.table import Block
 from likely.families.base import Family
-from likely.families.gaussian import Gaussian
-from likely.families.gaussian_density import FullGaussian
+from likely.families.gaussian import FullGaussian, Gaussian
 from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
 

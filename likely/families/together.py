@@ -19,8 +19,7 @@ from likely import native
 from likely.data.table import Block, Table
 from likely.em import iterate
 from likely.families.base import Codes, Density, subtract_logs
-from likely.families.categorical import log_dirichlet, within_classes, without_unseen
-from likely.families.named import Named, NamedDensity, names_in
+from likely.families.categorical import Named, NamedDensity, log_dirichlet, names_in, within_classes, without_unseen
 from likely.statistics import Array, Assignment, Labels, Shared, Statistics
 
 MOST_COLUMNS = 8

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.learn.kmeans import Clustering, collect, nearest
-from likely.learn.starts import Generator, Order, Points, centres_of_rows, random_rows
+from likely.learn.kmeans import Clustering, Generator, Order, Points, centres_of_rows, collect, nearest, random_rows
 from likely.statistics import Array
 
 Begin = Callable[[Points, Array], Array]
@@ -72,7 +71,7 @@ class Running(NamedTuple):
     ) -> tuple["Running", float]:
         """Return the centres after a batch, and its inertia before it.
 
-        >>> from likely.learn.starts import read_points
+        >>> from likely.learn.kmeans import read_points
         >>> from likely.data.table import read_table
         >>> points = read_points(read_table([[0.0], [2.0], [9.0]]))
         >>> running = Running.begun(np.array([[0.0], [9.0]]) - points.origin)

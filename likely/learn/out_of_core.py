@@ -15,8 +15,7 @@ from likely.data.schema import Schema
 from likely.data.table import Block, CellBuffer
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden, Step, em
-from likely.learn.kmeans import cluster_sums, collect, means
-from likely.learn.starts import Points, readable
+from likely.learn.kmeans import Points, cluster_sums, collect, means, readable
 from likely.statistics import Array, JointStatistics, Statistics
 
 # A step of expected cells that gains less for each row is the last, and so is the last of so many.

@@ -13,8 +13,7 @@ from likely.data.table import Columns, SparseRows, Table
 from likely.engines import engine_of
 from likely.families import on_one_line
 from likely.families.base import readable_errors
-from likely.learn.kmeans import given_centres, means, merged, nearest
-from likely.learn.starts import Points, readable
+from likely.learn.kmeans import Points, given_centres, means, merged, nearest, readable
 from likely.model.questions import GROUP, Questions, answer_lazily
 from likely.model.readers import MatrixReader
 from likely.model.state import not_fitted

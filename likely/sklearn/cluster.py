@@ -18,15 +18,17 @@ from likely.data.table import Table, read_table
 from likely.estimators.fitting import Plan
 from likely.learn.kmeans import (
     Clustering,
+    Order,
+    Points,
     about_centres,
     cluster_sums,
     drawn_centres,
     given_centres,
     iterate,
     nearest,
+    read_points,
 )
 from likely.learn.minibatch_kmeans import Running, Settings, follow, init_size
-from likely.learn.starts import Order, Points, read_points
 from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.readers import read_first

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from likely.families import Density, Gaussian
-from likely.families.gaussian_density import DiagonalGaussian, FullGaussian
+from likely.families.gaussian import DiagonalGaussian, FullGaussian
 from likely.families.moments import Moments, over
 from likely.joint import Joint, Part
 from likely.statistics import Array, JointStatistics, Statistics

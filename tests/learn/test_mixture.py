@@ -19,9 +19,8 @@ from likely.data.table import Block, read_table
 from likely.estimators.fitting import open_hidden
 from likely.families import Bernoulli, Categorical, Exponential, Gamma, Gaussian, Poisson
 from likely.joint import Joint, Part
-from likely.learn.first_groups import collected
 from likely.learn.hidden import Hidden, em
-from likely.learn.mixtures import Aim, restarted
+from likely.learn.mixtures import Aim, collected, restarted
 from likely.learn.one_pass import collect
 from likely.statistics import Assignment, Shared
 
