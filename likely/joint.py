@@ -69,25 +69,17 @@ class LogOdds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Class weights and, for each block of columns, a density in every class.
-
-    Parameters
-    ----------
-    classes
-        the labels, sorted
-    weights
-        p(y), one for each class
-    parts, densities
-        the blocks, and the density of each
-    width
-        the number of columns of the table
-    """
+    """Class weights and, for each block of columns, a density in every class."""
 
     classes: Labels
+    """the labels, sorted"""
     weights: Array
+    """p(y), one for each class"""
     parts: tuple[Part, ...]
     densities: tuple[Density, ...]
+    """the blocks, and the density of each"""
     width: int
+    """the number of columns of the table"""
 
     @classmethod
     def solve(

@@ -59,21 +59,6 @@ class Shared(NamedTuple):
 class Statistics:
     """Sums over rows, as arrays with named axes. Never changed: every operation returns new statistics.
 
-    Parameters
-    ----------
-    sums
-        the arrays, by name
-    axes
-        the names of each array's axes; statistics that are added are aligned along the axes that have labels
-    labels
-        the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``
-    origin
-        classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset; NaN where a
-        full covariance never saw a cell of the column, whose sums are 0
-    lost
-        with an origin: what rounding took from each sum when statistics were added, so that no digits are lost to
-        many batches either
-
     Examples
     --------
     >>> one = Statistics({"count": np.array([3.0])}, {"count": ("class",)}, {"class": np.array(["no"])})
@@ -86,10 +71,17 @@ class Statistics:
     """
 
     sums: Mapping[str, Array]
+    """the arrays, by name"""
     axes: Mapping[str, tuple[str, ...]]
+    """the names of each array's axes; statistics that are added are aligned along the axes that have labels"""
     labels: Mapping[str, Labels]
+    """the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``"""
     origin: Array | None = None
+    """classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset; NaN where a
+    full covariance never saw a cell of the column, whose sums are 0"""
     lost: Mapping[str, Array] | None = None
+    """with an origin: what rounding took from each sum when statistics were added, so that no digits are lost to
+    many batches either"""
 
     def __post_init__(self) -> None:
         for array in [*self.sums.values(), *self.labels.values(), *(self.lost or {}).values()]:

@@ -38,22 +38,16 @@ class Counting:
 
     A text has so much of a word: its count x, or log(1 + x); divided by the length of the text, the root of the sum of
     their squares, and times a number that is the same for all texts; times the weight of the word.
-
-    Parameters
-    ----------
-    counts
-        "plain": x; "log": log(1 + x)
-    normalize
-        whether texts are scaled to one length. That is such that all texts learned have together as many counts as
-        they have words: so smoothing weighs as much as it does without. A text that is asked about is measured by the
-        words in it that are known.
-    idf
-        whether a word has the weight log((1 + N) / (1 + n)) + 1, if n of N texts have it; otherwise 1
     """
 
     counts: Literal["plain", "log"] = "plain"
+    """how much a count x is: with "plain" x, with "log" log(1 + x)"""
     normalize: bool = False
+    """whether texts are scaled to one length. That is such that all texts learned have together as many counts as
+    they have words: so smoothing weighs as much as it does without. A text that is asked about is measured by the
+    words in it that are known."""
     idf: bool = False
+    """whether a word has the weight log((1 + N) / (1 + n)) + 1, if n of N texts have it; otherwise 1"""
 
     def __post_init__(self) -> None:
         if not isinstance(self.counts, str) or self.counts not in COUNTS:
@@ -239,47 +233,33 @@ def of_present(texts: Any, assignment: Assignment) -> Assignment:
 
 @dataclass(frozen=True, eq=False)
 class BagDensity(Density):
-    """Scores of words: a base for each class and group of words, and for pairs of a word and a class a difference.
-
-    Parameters
-    ----------
-    analyzer, terms, orders
-        what words are, those that are known, and 0 for single words, 1 for longer units
-    base
-        groups × classes
-    groups
-        the group of every word
-    starts, codes, differences
-        where the classes of each word begin, their places, and how much their score differs from the base
-    common
-        what is the same in all classes of each word, or None if scores only compare
-    constant
-        what is added for each class
-    rule
-        how counts are taken ("count", "once", "log"), the power of the length, the length of a usual text, and the norm
-        that texts are scaled to, 0 if they are not
-    length
-        the mean number of words in a text of each class
-    weights
-        what the count of each word is multiplied with, or None if with nothing
-    refinement
-        words × classes: what else is added to the scores of words, if anything
-    """
+    """Scores of words: a base for each class and group of words, and for pairs of a word and a class a difference."""
 
     analyzer: Analyzer
     terms: pa.Array
     orders: NDArray[np.uint8]
+    """what words are, those that are known, and 0 for single words, 1 for longer units"""
     base: Array
+    """groups × classes"""
     groups: NDArray[np.uint8]
+    """the group of every word"""
     starts: NDArray[np.int64]
     codes: NDArray[np.int32]
     differences: Array
+    """where the classes of each word begin, their places, and how much their score differs from the base"""
     common: Array | None
+    """what is the same in all classes of each word, or None if scores only compare"""
     constant: Array
+    """what is added for each class"""
     rule: tuple[str, float, float, float]
+    """how counts are taken ("count", "once", "log"), the power of the length, the length of a usual text, and the norm
+    that texts are scaled to, 0 if they are not"""
     length: Array
+    """the mean number of words in a text of each class"""
     weights: Array | None = None
+    """what the count of each word is multiplied with, or None if with nothing"""
     refinement: NDArray[np.float32] | None = None
+    """words × classes: what else is added to the scores of words, if anything"""
 
     @classmethod
     def of(
@@ -419,31 +399,22 @@ EVENTS = ("multinomial", "complement", "bernoulli")
 
 @dataclass(frozen=True)
 class Bag(Family):
-    """A column of texts as bags of words.
-
-    Parameters
-    ----------
-    analyzer
-        what the words of a text are
-    event
-        "multinomial": words are drawn one by one; "bernoulli": each word is in a text or not; "complement": a text is
-        scored by how little it is like the other classes
-    smoothing
-        λ, a count that every word is imagined to have in every class: a number, a dict from words to numbers (0 for
-        others), a dict from classes to such dicts, or a background: "collection", in proportion to the word's count in
-        all classes, or "kneser-ney", to the number of classes that have it, with the strength that predicts each word
-        best from all others, all of them counted as they come
-    counting
-        what the words of a text are taken for
-    kept
-        which words say something
-    """
+    """A column of texts as bags of words."""
 
     analyzer: Analyzer = field(default_factory=Analyzer)
+    """what the words of a text are"""
     event: Literal["multinomial", "complement", "bernoulli"] = "multinomial"
+    """how texts are drawn: "multinomial", word by word; "bernoulli", each word is in a text or not; "complement": a
+    text is scored by how little it is like the other classes"""
     smoothing: Any = 1.0
+    """λ, a count that every word is imagined to have in every class: a number, a dict from words to numbers (0 for
+    others), a dict from classes to such dicts, or a background: "collection", in proportion to the word's count in
+    all classes, or "kneser-ney", to the number of classes that have it, with the strength that predicts each word
+    best from all others, all of them counted as they come"""
     counting: Counting = field(default_factory=Counting)
+    """what the words of a text are taken for"""
     kept: VocabularyLimits = field(default_factory=VocabularyLimits)
+    """which words say something"""
 
     name = "bag of words"
     expects = "text"

@@ -31,17 +31,12 @@ class CovariancePrior:
     It is the inverse-Wishart distribution with Ψ = rows · covariance and ν = rows − d − 1, and solving gives the
     posterior mode, (scatter + Ψ) / (n + rows). A column whose variance is 0 here is constant: under a full covariance
     it gets the variance 1 in every class, and so says nothing.
-
-    Parameters
-    ----------
-    covariance
-        columns × columns, or the variance of every column; None if it is yet to be found from the rows
-    rows
-        how many rows are imagined in every class; None if that is yet to be found
     """
 
     covariance: Any = None
+    """columns × columns, or the variance of every column; None if it is yet to be found from the rows"""
     rows: float | None = None
+    """how many rows are imagined in every class; None if that is yet to be found"""
 
     def __post_init__(self) -> None:
         if self.rows is not None:

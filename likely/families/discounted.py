@@ -19,13 +19,6 @@ from likely.text import VocabularyLimits, WordStatistics, checked_terms, kept_nu
 class Refinement:
     """Scores that are added to those of words, whatever numbers the words come to have.
 
-    Parameters
-    ----------
-    offsets, characters
-        where each word begins and the last one ends, and the bytes of all words
-    scores
-        words × classes
-
     Examples
     --------
     >>> found = Refinement.of(pa.array(["a", "b"]), np.array([[1, 2], [3, 4]], dtype=np.float32))
@@ -35,7 +28,9 @@ class Refinement:
 
     offsets: Any
     characters: Any
+    """where each word begins and the last one ends, and the bytes of all words"""
     scores: Any
+    """words × classes"""
 
     def __post_init__(self) -> None:
         scores = self.scores
@@ -78,35 +73,25 @@ _LARGEST_LOG = 50.0
 
 @dataclass(frozen=True, eq=False)
 class Discounted(Bag):
-    """A column of texts as evidence of words: Σ exponent of the word's group × log (count + 1) × evidence.
-
-    Parameters
-    ----------
-    exponents
-        one for each group of words, for a class, and then for each group against it
-    power, usual
-        evidence is divided by the power of the length of a text, its number of different single words, over a usual one
-    prior
-        the exponent of p(class)
-    bias, labels
-        what is added to the scores of the classes of these labels
-    edges
-        of single words, and of longer units: where groups are cut by how much words tell of the class
-    refinement
-        what single words say beside that, of the classes of the labels
-    guessed
-        the weight of texts whose classes were guessed
-    """
+    """A column of texts as evidence of words: Σ exponent of the word's group × log (count + 1) × evidence."""
 
     exponents: Any = field(default_factory=lambda: np.ones(12))
+    """one for each group of words, for a class, and then for each group against it"""
     power: float = 0.0
     usual: float = 1.0
+    """evidence is divided by the power of the length of a text, its number of different single words, over a usual
+    one"""
     prior: float = 1.0
+    """the exponent of p(class)"""
     bias: Any = field(default_factory=lambda: np.zeros(0))
     labels: Any = field(default_factory=lambda: np.zeros(0))
+    """what is added to the scores of the classes of these labels"""
     edges: Any = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
+    """of single words, and of longer units: where groups are cut by how much words tell of the class"""
     refinement: Refinement | None = None
+    """what single words say beside that, of the classes of the labels"""
     guessed: float = 0.0
+    """the weight of texts whose classes were guessed"""
 
     name = "discounted words"
     calibrated = True

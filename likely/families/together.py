@@ -183,18 +183,12 @@ def _line_places(block: Block, j: int, line: NDArray[Any], size: int) -> NDArray
 
 @dataclass(frozen=True, eq=False)
 class TogetherDensity(Density):
-    """The shares of all combinations of the categories of some columns.
-
-    Parameters
-    ----------
-    names
-        the categories of each column
-    shares
-        classes × the categories of the first column × those of the second × …
-    """
+    """The shares of all combinations of the categories of some columns."""
 
     names: tuple[Labels, ...]
+    """the categories of each column"""
     shares: Array
+    """classes × the categories of the first column × those of the second × …"""
     domain = Together.domain
 
     @property

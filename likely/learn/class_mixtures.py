@@ -73,21 +73,14 @@ class MixedStatistics(Statistics):
 
 @dataclass(frozen=True, eq=False)
 class MixedDensity(Density):
-    """Σ of components' weights × densities, in every class.
-
-    Parameters
-    ----------
-    labels
-        the labels of the classes
-    inner
-        the joint of all components: the first of every class, the second, and so on
-    weights
-        of each class's components, classes × components
-    """
+    """Σ of components' weights × densities, in every class."""
 
     labels: Labels
+    """the labels of the classes"""
     inner: Joint
+    """the joint of all components: the first of every class, the second, and so on"""
     weights: Array = field(repr=False)
+    """of each class's components, classes × components"""
 
     @property
     def classes(self) -> int:
@@ -272,18 +265,12 @@ Line = Callable[[Callable[[], str]], object]
 
 @dataclass(frozen=True)
 class Mixed(Family):
-    """All columns of a table, in each class a mixture of components.
-
-    Parameters
-    ----------
-    parts
-        the family of every block of columns in a component, with the numbers of the columns, or None for all
-    components
-        how many components a class has at most
-    """
+    """All columns of a table, in each class a mixture of components."""
 
     parts: Any = ()
+    """the family of every block of columns in a component, with the numbers of the columns, or None for all"""
     components: int = 1
+    """how many components a class has at most"""
 
     name = "mixture"
     expects = "numbers that every family takes"

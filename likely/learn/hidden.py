@@ -38,21 +38,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Hidden:
-    """Rows of which all, some or no classes are known.
-
-    Parameters
-    ----------
-    table
-        the rows
-    codes
-        the indices of the classes that are known, −1 of the others; None if none is known
-    weights
-        how much each row counts
-    """
+    """Rows of which all, some or no classes are known."""
 
     table: Table
+    """the rows"""
     codes: NDArray[np.int32] | None = None
+    """the indices of the classes that are known, −1 of the others; None if none is known"""
     weights: Array | None = None
+    """how much each row counts"""
 
     @property
     def weight(self) -> float:

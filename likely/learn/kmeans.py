@@ -34,30 +34,20 @@ class Generator(Protocol):
 
 
 class Points(NamedTuple):
-    """Rows as points: what the core reads, and the origin that it takes from them first.
-
-    Parameters
-    ----------
-    cells
-        a matrix of float32 or float64, or the arrays of a sparse one
-    origin
-        near the mean of every column, or 0 if the rows are sparse; a number of the matrix's kind
-    holes
-        whether cells are missing; None if nobody has looked
-    rows
-        the number of rows
-    variance
-        the mean of the columns' variances
-    known
-        of each column whether it has a cell at all
-    """
+    """Rows as points: what the core reads, and the origin that it takes from them first."""
 
     cells: Any
+    """a matrix of float32 or float64, or the arrays of a sparse one"""
     origin: Array
+    """near the mean of every column, or 0 if the rows are sparse; a number of the matrix's kind"""
     holes: bool | None
+    """whether cells are missing; None if nobody has looked"""
     rows: int
+    """the number of rows"""
     variance: float
+    """the mean of the columns' variances"""
     known: NDArray[np.bool_]
+    """of each column whether it has a cell at all"""
 
     def some(self, rows: Any) -> "Points":
         """Return some of the rows."""
@@ -288,36 +278,24 @@ class UnreadError(ValueError):
 
 
 class Clustering(NamedTuple):
-    """Where an iteration ended.
-
-    Parameters
-    ----------
-    centres
-        clusters × columns, about the origin of the points
-    labels
-        the cluster of each row
-    inertia
-        the sum of squares of the cells about their centres
-    iterations
-        how often the centres were moved
-    converged
-        whether it ended by itself
-    settled
-        whether it ended since no row changed its cluster
-    shift
-        the squares of the centres' last movements, added up
-    course
-        the inertia before each movement, if it was asked for
-    """
+    """Where an iteration ended."""
 
     centres: Array
+    """clusters × columns, about the origin of the points"""
     labels: NDArray[np.int32]
+    """the cluster of each row"""
     inertia: float
+    """the sum of squares of the cells about their centres"""
     iterations: int
+    """how often the centres were moved"""
     converged: bool
+    """whether it ended by itself"""
     settled: bool
+    """whether it ended since no row changed its cluster"""
     shift: float
+    """the squares of the centres' last movements, added up"""
     course: Array
+    """the inertia before each movement, if it was asked for"""
 
     @property
     def distinct(self) -> int:

@@ -18,48 +18,31 @@ Say = Callable[[str], None]
 
 
 class Settings(NamedTuple):
-    """How batches are drawn, and when it is enough.
-
-    Parameters
-    ----------
-    batch
-        rows of a batch
-    epochs
-        how many rows are drawn at most, in multiples of all rows
-    tolerance
-        end when the squares of the centres' movements add up to no more than this share of the columns' mean variance
-    patience
-        end when so many batches in a row did not lower the inertia of a batch, smoothed; None: never
-    begin_with
-        rows of which the first centres are drawn; by default three batches, or three for each cluster
-    revive_below
-        a centre with less than this share of the weight of the heaviest is put where a row of the batch is
-    """
+    """How batches are drawn, and when it is enough."""
 
     batch: int = 1024
+    """rows of a batch"""
     epochs: int = 100
+    """how many rows are drawn at most, in multiples of all rows"""
     tolerance: float = 0.0
+    """end when the squares of the centres' movements add up to no more than this share of the columns' mean variance"""
     patience: int | None = 10
+    """end when so many batches in a row did not lower the inertia of a batch, smoothed; None: never"""
     begin_with: int | None = None
+    """rows of which the first centres are drawn; by default three batches, or three for each cluster"""
     revive_below: float = 0.01
+    """a centre with less than this share of the weight of the heaviest is put where a row of the batch is"""
 
 
 class Running(NamedTuple):
-    """Centres that follow batches.
-
-    Parameters
-    ----------
-    centres
-        clusters × columns, about the origin
-    weight
-        of all cells that made them what they are, clusters × columns
-    idle
-        the weight of rows since centres of little weight were last looked for
-    """
+    """Centres that follow batches."""
 
     centres: Array
+    """clusters × columns, about the origin"""
     weight: Array
+    """of all cells that made them what they are, clusters × columns"""
     idle: float = 0.0
+    """the weight of rows since centres of little weight were last looked for"""
 
     @classmethod
     def begun(cls, centres: Array) -> "Running":
@@ -122,27 +105,18 @@ def _revived(
 
 
 class Followed(NamedTuple):
-    """Where it ended.
-
-    Parameters
-    ----------
-    running
-        the centres
-    steps
-        how many batches they followed
-    epochs
-        how often as many rows as there are were drawn, rounded up
-    converged
-        whether it ended by itself
-    inertia
-        of a row of a batch, smoothed
-    """
+    """Where it ended."""
 
     running: Running
+    """the centres"""
     steps: int
+    """how many batches they followed"""
     epochs: int
+    """how often as many rows as there are were drawn, rounded up"""
     converged: bool
+    """whether it ended by itself"""
     inertia: float
+    """of a row of a batch, smoothed"""
 
     def clustering(self, points: Points, weights: Array | None) -> Clustering:
         """Return the clusters of all rows."""

@@ -24,18 +24,12 @@ _TOLERANCE, _MOST = 1e-10, 200
 
 @dataclass(frozen=True)
 class HiddenRows(Hidden):
-    """Rows that are not in memory, of known or of hidden classes; ``table``: some of them, drawn to start from.
-
-    Parameters
-    ----------
-    everywhere
-        all rows, and what their columns and labels are
-    count
-        how many rows there are that are learned from
-    """
+    """Rows that are not in memory, of known or of hidden classes; ``table``: some of them, drawn to start from."""
 
     everywhere: LabelledRows | None = None
+    """all rows, and what their columns and labels are"""
     count: float = 0.0
+    """how many rows there are that are learned from"""
 
     @property
     def weight(self) -> float:
