@@ -21,7 +21,7 @@ from likely.families import (
     readable_errors,
     subtract_logs,
 )
-from likely.statistics import Array, JointStatistics, Labels, Shared
+from likely.statistics import Array, JointStatistics, Labels, Responsibilities
 
 # Scores are computed for about this many rows × classes at a time.
 _TILE = 1 << 20
@@ -135,9 +135,9 @@ class Joint:
         found = [native.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def shares(
+    def responsibilities(
         self, table: Table, codes: NDArray[np.int32] | None = None, weights: Array | None = None
-    ) -> Iterator[tuple[Table, Shared, float]]:
+    ) -> Iterator[tuple[Table, Responsibilities, float]]:
         """Cut the table into tiles, each with p(y | x) of its rows and Σ w log p(x), or log p(x, y) where y is known.
 
         ``codes``: the places of the classes that are known, −1 of the others; ``weights``: how much rows count.
@@ -150,8 +150,8 @@ class Joint:
             self._score(tile, scores)
             own = None if weights is None else weights[rows]
             known = None if codes is None else codes[rows]
-            told, class_weights = native.expect_classes(scores, self.log_weights, known, own)
-            yield tile, Shared(self.classes, scores, own, class_weights), told
+            log_likelihood, class_weights = native.expect_classes(scores, self.log_weights, known, own)
+            yield tile, Responsibilities(self.classes, scores, own, class_weights), log_likelihood
 
     def em_step(self, table: Table, codes: NDArray[np.int32] | None, weights: Array | None) -> EMStep | None:
         """Take a step of EM in one pass over the rows, if all columns follow one family that can; None if not."""

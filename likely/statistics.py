@@ -37,22 +37,22 @@ class Assignment(NamedTuple):
         return Assignment(self.classes, self.codes[rows], None if self.weights is None else self.weights[rows])
 
 
-class Shared(NamedTuple):
-    """How much of each row belongs to each class (rows × classes), and how much the row counts."""
+class Responsibilities(NamedTuple):
+    """How probable each class is of each row, and how much the row counts."""
 
     classes: Labels
-    shares: Array
+    values: Array
+    """rows × classes, C-contiguous"""
     weights: Array | None = None
     class_weights: Array | None = None
     """how much all rows count in each class, if it is known already"""
 
     def each(self) -> Iterator[Assignment]:
-        """Return for each class all rows, weighed by their share of it."""
-        every = np.zeros(len(self.shares), dtype=np.int32)
+        """Return for each class all rows, weighed by their responsibilities for it."""
+        every = np.zeros(len(self.values), dtype=np.int32)
         for c in range(len(self.classes)):
-            share = self.shares[:, c]
-            weights = share.copy() if self.weights is None else self.weights * share
-            yield Assignment(self.classes[c : c + 1], every, weights)
+            own = self.values[:, c]
+            yield Assignment(self.classes[c : c + 1], every, own.copy() if self.weights is None else self.weights * own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,18 +244,18 @@ class JointStatistics:
     __rmul__ = __mul__
 
 
-def class_weights(assignment: Assignment | Shared) -> Statistics:
+def class_weights(assignment: Assignment | Responsibilities) -> Statistics:
     """Collect the weight of every class.
 
     >>> yes_no = Assignment(np.array(["no", "yes"]), np.array([0, 1, -1, 1], dtype=np.int32))
     >>> class_weights(yes_no).sums["weight"].tolist()
     [1.0, 2.0]
     """
-    if isinstance(assignment, Shared):
-        shares, weights, weight = assignment.shares, assignment.weights, assignment.class_weights
+    if isinstance(assignment, Responsibilities):
+        _, values, weights, weight = assignment
         if weight is None:
             # Not by a product of matrices, whose threads would stay busy for a while.
-            weight = np.einsum("rc->c", shares) if weights is None else np.einsum("rc,r->c", shares, weights)
+            weight = np.einsum("rc->c", values) if weights is None else np.einsum("rc,r->c", values, weights)
         return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": assignment.classes})
     classes, codes, weights = assignment
     known = codes >= 0

@@ -14,7 +14,7 @@ from likely import native
 from likely.data.table import Block
 from likely.families.base import Codes, Density, Family, on_one_line, subtract_logs
 from likely.families.categorical import LOG_SMALLEST
-from likely.statistics import Array, Assignment, Shared, Statistics
+from likely.statistics import Array, Assignment, Responsibilities, Statistics
 from likely.text import SHARES, Analyzer, Measure, VocabularyLimits, WordStatistics, collect_words
 from likely.text.words import PAIRS
 
@@ -261,27 +261,6 @@ class BagDensity(Density):
     refinement: NDArray[np.float32] | None = None
     """words × classes: what else is added to the scores of words, if anything"""
 
-    @classmethod
-    def of(
-        cls,
-        analyzer: Analyzer,
-        words: WordStatistics,
-        base: Array,
-        differences: Array,
-        *,
-        common: Array | None = None,
-        constant: Array | None = None,
-        rule: tuple[str, float, float, float],
-        weights: Array | None = None,
-    ) -> "BagDensity":
-        """Return the density of a textbook's event."""
-        weight, none = words.sums["weight"], np.zeros(len(words.terms), dtype=np.uint8)
-        length = words.in_classes("count") / np.where(weight > 0, weight, 1.0)
-        constant = np.zeros(len(weight)) if constant is None else constant
-        base = np.ascontiguousarray(base[None, :])
-        pairs = (words.starts, words.codes, differences)
-        return cls(analyzer, words.terms, none, base, none, *pairs, common, constant, rule, length, weights)
-
     @property
     def classes(self) -> int:
         """The number of classes."""
@@ -435,11 +414,11 @@ class Bag(Family):
         texts = block.texts()
         return collect_words(self.analyzer, texts, of_present(texts, assignment), self.counting.measure)
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> WordStatistics:
-        """Read every text once: as a class of its own, of which the classes have shares."""
-        rows = np.arange(len(shared.shares), dtype=np.int32)
-        shares = shared.shares if shared.weights is None else shared.shares * shared.weights[:, None]
-        return self._collect(block, Assignment(rows, rows)).of_shares(shares, shared.classes)
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> WordStatistics:
+        """Read every text once: as a class of its own, for which the classes are responsible."""
+        rows = np.arange(len(r.values), dtype=np.int32)
+        weights = r.values if r.weights is None else r.values * r.weights[:, None]
+        return self._collect(block, Assignment(rows, rows)).of_shares(weights, r.classes)
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of words in every class; less one where they are drawn one by one: shares sum to 1."""
@@ -470,12 +449,6 @@ class Bag(Family):
         differences = _log(of_all + pseudo.every)[words.words] - _log(others + pseudo.own)
         return self._density(counted, _log(total), differences)
 
-    def _density(self, counted: Counted, base: Array, differences: Array, common: Array | None = None) -> BagDensity:
-        rule = (self.counting.rule, 0.0, 1.0, counted.norm)
-        return BagDensity.of(
-            self.analyzer, counted.words, base, differences, common=common, rule=rule, weights=counted.weights
-        )
-
     def _bernoulli(self, counted: Counted, pseudo: PseudoCounts) -> BagDensity:
         words = counted.words
         codes, documents, weight = words.codes, words.sums["documents"], words.sums["weight"]
@@ -487,8 +460,34 @@ class Bag(Family):
         never = len(words.terms) * (absent - _log(weight + 2 * one))
         constant = never + np.bincount(codes, no - absent[codes], len(weight))
         common = np.full(len(words.terms), _log(np.array(one)))
-        rule = ("once", 0.0, 1.0, 0.0)
-        return BagDensity.of(self.analyzer, words, -absent, differences, common=common, constant=constant, rule=rule)
+        return self._density(counted, -absent, differences, common, constant, "once")
+
+    def _density(
+        self,
+        counted: Counted,
+        base: Array,
+        differences: Array,
+        common: Array | None = None,
+        constant: Array | None = None,
+        rule: str | None = None,
+    ) -> BagDensity:
+        words, weight = counted.words, counted.words.sums["weight"]
+        none = np.zeros(len(words.terms), dtype=np.uint8)
+        return BagDensity(
+            self.analyzer,
+            words.terms,
+            none,
+            np.ascontiguousarray(base[None, :]),
+            none,
+            words.starts,
+            words.codes,
+            differences,
+            common,
+            np.zeros(len(weight)) if constant is None else constant,
+            (rule or self.counting.rule, 0.0, 1.0, counted.norm),
+            words.in_classes("count") / np.where(weight > 0, weight, 1.0),
+            counted.weights,
+        )
 
 
 def _of_others(counts: Array) -> Array:

@@ -4,8 +4,9 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Columns, Table
 from likely.messages import Advice, Setting
 from likely.native import BadCellError
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
 
 Codes = NDArray[np.int64]
 
@@ -138,6 +139,21 @@ class Density(ABC):
         return QuadraticForm(np.zeros((k, d, d)), linear.theta, linear.theta0)
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnwiseDensity(Density):
+    """Columns that are class-conditionally independent; the fields that are arrays are classes × columns."""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(getattr(self, fields(self)[0].name))
+
+    def column(self, j: int) -> Self:
+        """Return the density of one column."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(self, **{name: a[:, [j]] for name, a in own.items() if isinstance(a, np.ndarray)})
+
+
 class Family(ABC):
     """What x looks like within one class. Families are values: frozen, compared by their parameters."""
 
@@ -150,17 +166,19 @@ class Family(ABC):
     guessed = 0.0
     """The weight of the rows whose classes were guessed: they do not make surer."""
 
-    def collect(self, block: Block, assignment: Assignment | Shared, given: Density | None = None) -> Statistics:
+    def collect(
+        self, block: Block, assignment: Assignment | Responsibilities, given: Density | None = None
+    ) -> Statistics:
         """Collect the sufficient statistics of a block of columns.
 
-        ``given``: where shares of rows belong to classes, the density that the shares were found with.
+        ``given``: the density that the responsibilities were found with, if rows have such.
         """
         with readable_errors(block.table, self.expects):
             try:
                 if isinstance(assignment, Assignment):
                     return self._collect(block, assignment)
                 assert given is not None
-                return self._collect_shared(block, assignment, given)
+                return self._collect_responsibilities(block, assignment, given)
             except UnsolvableError as error:
                 raise error.named(block.table.columns, block.columns) from None
 
@@ -171,9 +189,9 @@ class Family(ABC):
     @abstractmethod
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        """Collect the statistics of rows of which a share belongs to each class: one class after the other."""
-        return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
+        """Collect the statistics of rows with responsibilities: one class after the other."""
+        return reduce(operator.add, (self._collect(block, one) for one in r.each()))
 
     def em_step(self, at: EMInput) -> EMStep | None:
         """Take a step of EM in one pass, if this family is all there is and has a kernel for that; None if not."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.data.table import Block
 from likely.families.base import Codes, Density, Family, on_one_line, read_numbers
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
 
 LOG_SMALLEST = float(np.log(5e-324))
 """The logarithm of the smallest number above 0: it stands for log 0 where that is compared, or taken away again."""
@@ -51,20 +51,20 @@ class Categorical(Smoothed):
     domain = "real"
     labels = CATEGORY
 
-    def _counted(self, block: Block, assignment: Assignment | Shared) -> list[tuple[Labels, Array]]:
+    def _counted(self, block: Block, assignment: Assignment | Responsibilities) -> list[tuple[Labels, Array]]:
         """Return every column's categories, sorted, and their weights (categories × classes)."""
-        if isinstance(assignment, Shared):
-            shares = np.ascontiguousarray(assignment.shares)
+        cells, columns, domain = block.dense(), block.columns, self.domain
+        if isinstance(assignment, Responsibilities):
             return native.collect_responsibility_categories(
-                block.dense(), block.columns, self.domain, shares, assignment.weights
+                cells, columns, domain, assignment.values, assignment.weights
             )
         classes, codes, weights = assignment
-        return native.collect_categories(block.dense(), block.columns, self.domain, len(classes), codes, weights)
+        return native.collect_categories(cells, columns, domain, len(classes), codes, weights)
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        return self._collect(block, shared)
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
+        return self._collect(block, r)
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         counted = self._counted(block, assignment)
         labels = np.empty(sum(len(values) for values, _ in counted), dtype=self.labels)
         labels["column"] = np.repeat(np.arange(len(counted)), [len(values) for values, _ in counted])
@@ -76,9 +76,13 @@ class Categorical(Smoothed):
         return Statistics(sums, axes, {"class": assignment.classes, "category": labels})
 
     def solve(self, statistics: Statistics) -> Density:
-        """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
-        seen = without_unseen(statistics)
+        """Return the probabilities of the categories, (count + λ) / Σ (count + λ)."""
+        seen = self.completed(statistics)
         return CategoricalDensity(seen.labels["category"]["value"].copy(), *self.shares(seen), domain=self.domain)
+
+    def completed(self, statistics: Statistics) -> Statistics:
+        """Return the statistics of the categories that have a probability: those that any row has."""
+        return without_unseen(statistics)
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of categories of every column and class, less one of each column: shares sum to 1."""
@@ -86,30 +90,35 @@ class Categorical(Smoothed):
         return classes * int(np.maximum(np.diff(density.starts) - 1, 0).sum())
 
     def log_prior(self, density: Density) -> float:
-        """Return Σ λ log(share), the Dirichlet prior of a density's shares in logarithms, up to a constant."""
+        """Return Σ λ log p of all probabilities, the logarithm of their Dirichlet prior, up to a constant."""
         assert isinstance(density, CategoricalDensity)
         return log_dirichlet(self.pseudo_counts(*density.shares.shape), density.shares)
 
     def shares(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
-        """Return where each column's categories start, and the share of every class and category."""
-        counts, labels = statistics.sums["count"], statistics.labels["category"]
-        starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1))
+        """Return where each column's categories start, and the probability of every class and category."""
+        counts, starts = statistics.sums["count"], column_starts(statistics)
         smoothed = counts + self.pseudo_counts(*counts.shape)
         shares = np.empty_like(smoothed)
         for first, last in pairwise(starts):
             shares[:, first:last] = within_classes(smoothed[:, first:last])
-        return starts.astype(np.int64), shares
+        return starts, shares
+
+
+def column_starts(statistics: Statistics) -> NDArray[np.int64]:
+    """Return where the categories of each column start, and the last ones end."""
+    columns = statistics.labels["category"]["column"]
+    return np.searchsorted(columns, np.arange(len(statistics.sums["columns"]) + 1)).astype(np.int64)
 
 
 class WholeNumbers(Categorical):
-    """Columns of whole numbers, each with a share of its own. A number not seen in training is less usual than others.
+    """Columns of whole numbers, each with a probability of its own; one not seen in training is less usual than others.
 
     It says nothing of the class, as an unseen category does, but it is not missing: in every class one such number is
     imagined to have λ rows, λ / (n + λ(V + 1)) for V numbers in n rows of all classes.
     """
 
     def solve(self, statistics: Statistics) -> Density:
-        """Return the shares of the numbers, and that of all others together."""
+        """Return the probabilities of the numbers, and that of all others together."""
         seen = without_unseen(statistics)
         starts, shares = self.shares(seen)
         imagined = np.broadcast_to(self.pseudo_counts(*shares.shape), shares.shape).mean(axis=0)
@@ -134,11 +143,6 @@ class Numbered(Categorical):
     expects = "categories 0, 1, 2, …"
     domain = "non-negative"
 
-    def solve(self, statistics: Statistics) -> Density:
-        """Return the shares of the categories, also of those that were never seen."""
-        whole = self.completed(statistics)
-        return CategoricalDensity(whole.labels["category"]["value"].copy(), *self.shares(whole), domain=self.domain)
-
     def completed(self, statistics: Statistics) -> Statistics:
         """Return the statistics with all categories of every column, from 0 to the largest that has any weight."""
         statistics = without_unseen(statistics)
@@ -158,7 +162,7 @@ class Numbered(Categorical):
 
 
 def log_dirichlet(pseudo_counts: Array, shares: Array) -> float:
-    """Return Σ λ log(share) over the shares that are known."""
+    """Return Σ λ log p over the probabilities that are not 0."""
     counted = np.broadcast_to(pseudo_counts, shares.shape) * (shares > 0)
     return float((counted * np.log(np.where(shares > 0, shares, 1.0))).sum())
 
@@ -174,7 +178,7 @@ def without_unseen(statistics: Statistics) -> Statistics:
 
 
 def within_classes(smoothed: Array) -> Array:
-    """Divide by the total of each class. A class of which nothing is known has the shares of all classes."""
+    """Divide by the total of each class. A class of which nothing is known has the probabilities of all classes."""
     of_all = smoothed.sum(axis=0)
     of_all = of_all / of_all.sum() if of_all.any() else np.full(of_all.shape, 1 / max(len(of_all), 1))
     total = smoothed.sum(axis=1, keepdims=True)
@@ -185,7 +189,7 @@ def within_classes(smoothed: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CategoricalDensity(Density):
-    """The shares of every column's categories, one column after the other; column j's begin at ``starts[j]``."""
+    """The probabilities of every column's categories, one column after the other; column j's begin at ``starts[j]``."""
 
     values: Array
     starts: NDArray[np.int64]
@@ -222,7 +226,7 @@ class CategoricalDensity(Density):
         return x
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:
-        """Return the categories of a column and their shares."""
+        """Return the categories of a column and their probabilities."""
         part = slice(self.starts[j], self.starts[j + 1])
         return self.values[part], self.shares[:, part]
 
@@ -235,13 +239,13 @@ class CategoricalDensity(Density):
 
 @dataclass(frozen=True, eq=False)
 class WholeNumbersDensity(CategoricalDensity):
-    """The shares of every column's numbers that were seen, and what others have."""
+    """The probabilities of every column's numbers that were seen, and of others."""
 
     log_others: Array = field(default_factory=lambda: np.zeros(0))
     """log p of a number that was not seen, one for each column"""
 
     def add_log_density(self, block: Block, out: Array) -> None:
-        """Add the log probability of every row's numbers: shares of what the numbers that were not seen leave."""
+        """Add the log probability of every row's numbers, with what is left to those that were not seen."""
         super().add_log_density(block, out)
         cells = block.values()
         there = ~np.isnan(cells)
@@ -256,7 +260,7 @@ class WholeNumbersDensity(CategoricalDensity):
             out[odd[unseen]] += self.log_others[j] - log_seen[j]
 
     def add_scores(self, block: Block, out: Array) -> None:
-        """Add the log shares: a number that was not seen says nothing of the class."""
+        """Add the log probabilities: a number that was not seen says nothing of the class."""
         super().add_log_density(block, out)
 
     def column(self, j: int) -> "WholeNumbersDensity":
@@ -273,11 +277,13 @@ class Named(Categorical):
     domain = "non-negative"
     labels = np.dtype([("column", np.int64), ("value", np.object_)])
 
-    def _counted(self, block: Block, assignment: Assignment | Shared) -> list[tuple[Labels, Array]]:
-        counted = super()._counted(block, assignment)
-        return [
-            _by_name(names_in(block, j)[values.astype(np.int64)], counts) for j, (values, counts) in enumerate(counted)
-        ]
+    def _counted(self, block: Block, assignment: Assignment | Responsibilities) -> list[tuple[Labels, Array]]:
+        found = []
+        for j, (values, counts) in enumerate(super()._counted(block, assignment)):
+            names = names_in(block, j)[values.astype(np.int64)]
+            order = np.argsort(names, kind="stable")
+            found.append((names[order], counts[order]))
+        return found
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
@@ -286,11 +292,6 @@ class Named(Categorical):
         starts, shares = self.shares(seen)
         places = np.arange(len(names)) - np.repeat(starts[:-1], np.diff(starts))
         return NamedDensity(places.astype(np.float64), starts, shares, self.domain, names)
-
-
-def _by_name(names: Labels, counts: Array) -> tuple[Labels, Array]:
-    order = np.argsort(names, kind="stable")
-    return names[order], counts[order]
 
 
 def names_in(block: Block, j: int) -> Labels:
@@ -370,10 +371,11 @@ class LeaveOneOut(Family):
 
     def solve(self, statistics: Statistics) -> CategoricalDensity:
         """Return the shares of the categories."""
-        statistics = without_unseen(statistics)
-        counts, labels = statistics.sums["count"], statistics.labels["category"]
-        starts = np.searchsorted(labels["column"], np.arange(len(statistics.sums["columns"]) + 1)).astype(np.int64)
-        return CategoricalDensity(labels["value"].copy(), starts, _smoothed(counts, starts))
+        seen = without_unseen(statistics)
+        starts = column_starts(seen)
+        return CategoricalDensity(
+            seen.labels["category"]["value"].copy(), starts, _smoothed(seen.sums["count"], starts)
+        )
 
 
 def _smoothed(counts: Array, starts: NDArray[np.int64]) -> Array:
@@ -381,7 +383,7 @@ def _smoothed(counts: Array, starts: NDArray[np.int64]) -> Array:
     sizes = np.diff(starts)
     # Of each category: its column's numbers.
     column = np.repeat(np.arange(len(sizes)), sizes)
-    n_k = _by_column(counts, column, len(sizes))
+    n_k = np.stack([np.bincount(column, of_class, len(sizes)) for of_class in counts])
     n_v, n, size = counts.sum(axis=0), n_k.sum(axis=0)[column], sizes[column]
     n_k = n_k[:, column]
     p = (n_v + 0.5) / (n + 0.5 * size)
@@ -398,7 +400,3 @@ def _smoothed(counts: Array, starts: NDArray[np.int64]) -> Array:
     )
     alpha = _ROWS[np.argmax(likelihood, axis=0)][column]
     return np.asarray((counts + alpha * p) / (n_k + alpha))
-
-
-def _by_column(counts: Array, column: NDArray[np.int64], columns: int) -> Array:
-    return np.stack([np.bincount(column, line, columns) for line in counts])

@@ -8,8 +8,7 @@ import numpy as np
 from likely import native
 from likely.data.table import Block
 from likely.families.covariance import oas_shrinkage
-from likely.families.missing import full_statistics
-from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
+from likely.families.moments import Moments, check_pseudo_rows, collect_moments, moment_statistics, over
 from likely.statistics import Array, Assignment
 
 # A column whose standard deviation is at most this share of its mean is constant: what is left is rounding.
@@ -148,7 +147,7 @@ def _scatters(block: Block, groups: Assignment, own: Moments, columns: Any) -> t
         if not np.isnan(error.args[2]):
             raise
         return _pairwise(block, groups, own, columns)
-    moments = Moments.of(full_statistics(groups.classes, sums, origin))
+    moments = Moments.of(moment_statistics(groups.classes, sums, origin))
     n, some = float(moments.n.sum()), np.ix_(columns, columns)
     return n, (moments.scatter.sum(axis=0) / n)[some], (moments.pooled.scatter[0] / n)[some]
 

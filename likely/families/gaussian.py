@@ -11,6 +11,7 @@ from likely import native
 from likely.data.table import Block
 from likely.families.base import (
     Codes,
+    ColumnwiseDensity,
     Density,
     EMInput,
     EMStep,
@@ -23,9 +24,16 @@ from likely.families.base import (
 )
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
-from likely.families.missing import collect_expected, collect_missing, full_statistics
-from likely.families.moments import Moments, check_pseudo_rows, check_scale, collect_moments
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics, plain_label
+from likely.families.missing import collect_expected, collect_missing
+from likely.families.moments import (
+    Moments,
+    check_pseudo_rows,
+    check_scale,
+    collect_about,
+    collect_moments,
+    moment_statistics,
+)
+from likely.statistics import Array, Assignment, Responsibilities, Statistics, plain_label
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Whitened means further apart than this are not compared by a linear form: the difference of two large numbers loses
@@ -34,17 +42,12 @@ _NEAR = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class DiagonalGaussian(Density):
+class DiagonalGaussian(ColumnwiseDensity):
     """Independent Gaussians; a column that was never seen has the mean and variance NaN, and says nothing."""
 
     mean: Array
     variance: Array
     domain: str = "real"
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.mean)
 
     @cached_property
     def kernel(self) -> tuple[Array, Array, Array]:
@@ -74,10 +77,6 @@ class DiagonalGaussian(Density):
         mean, deviation = self.mean[codes], np.sqrt(self.variance)[codes]
         x = mean + deviation * generator.standard_normal(mean.shape)
         return np.exp(x) if self.domain == "log" else x
-
-    def column(self, j: int) -> "DiagonalGaussian":
-        """Return the density of one column."""
-        return DiagonalGaussian(self.mean[:, [j]], self.variance[:, [j]], self.domain)
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = μ/σ² and θ₀ if every class has the same variances."""
@@ -455,7 +454,7 @@ class Gaussian(Family):
                 raise
         else:
             check_scale(block, assignment, np.einsum("cii->ci", sums[2]))
-            return full_statistics(assignment.classes, sums, origin)
+            return moment_statistics(assignment.classes, sums, origin)
         if fourth:
             raise ValueError(_no_fourth_moments(block))
         # The likelihood divides by n, n − 1 is for the end; and of flat directions nothing could be expected.
@@ -464,21 +463,21 @@ class Gaussian(Family):
             block, assignment, likeliest.moments, lambda sums: likeliest.solve(sums, _COLLINEAR_EXPECTED)
         )
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
         origin = np.ascontiguousarray(np.nan_to_num(given.mean))  # type: ignore[attr-defined]
-        about = (np.ascontiguousarray(shared.shares), shared.weights, origin)
         if self.covariance != "full":
-            sums = native.collect_responsibility_moments(block.dense(), block.columns, self.domain, *about)
-            return _moments_about(origin, shared.classes, sums)
+            return collect_about(origin, block, r, self.domain)
         # One covariance of all classes needs no products of each.
         tied = self.tied == 1 and self.pooling is None
         try:
-            sums = native.collect_responsibility_scatter(block.dense(), block.columns, *about, tied)
+            sums = native.collect_responsibility_scatter(
+                block.dense(), block.columns, r.values, r.weights, origin, tied
+            )
         except native.BadCellError as error:
             if not np.isnan(error.args[2]):
                 raise
-            return collect_expected(block, shared, given)
-        return full_statistics(shared.classes, sums, origin)
+            return collect_expected(block, r, given)
+        return moment_statistics(r.classes, sums, origin)
 
     def em_step(self, at: EMInput) -> EMStep | None:
         """Take the E step and collect for the M step in one pass over the rows, if columns are independent numbers."""
@@ -491,7 +490,7 @@ class Gaussian(Family):
         if found is None:
             return None
         log_likelihood, (class_weights, *sums) = found
-        return EMStep(log_likelihood, class_weights, _moments_about(mean, at.classes, sums))
+        return EMStep(log_likelihood, class_weights, moment_statistics(at.classes, sums, mean.copy()))
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of means, and of variances and covariances in as many matrices as there are."""
@@ -573,11 +572,6 @@ class LogNormal(Gaussian):
         super().__post_init__()
         if self.covariance == "full":
             raise ValueError("expected a diagonal covariance of log-normal columns, got 'full': take logarithms first")
-
-
-def _moments_about(origin: Array, classes: Labels, sums: list[Array]) -> Statistics:
-    named = dict(zip(("weight", "sum", "square"), sums, strict=True))
-    return Statistics(named, dict.fromkeys(named, ("class", "column")), {"class": classes}, origin.copy())
 
 
 def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Array:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from likely import native
 from likely.data.table import Block
 from likely.em import iterate
-from likely.families.moments import Moments, collect_moments, over
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics, class_weights
+from likely.families.moments import Moments, collect_moments, moment_statistics, over
+from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
 
 _NAMES = ("weight", "sum", "product")
 _MOST_STEPS = 1000
@@ -74,7 +74,7 @@ class Expectation:
         whole = known.all(axis=1)
         k = len(classes)
         o, *sums = native.collect_scatter(x, None, k, np.where(whole, codes, -1).astype(np.int32), weights, False)
-        complete = full_statistics(classes, sums, o).rebased(origin)
+        complete = moment_statistics(classes, sums, o).rebased(origin)
         rows = np.flatnonzero(counted & ~whole)
         bits = np.packbits(known[rows], axis=1)
         _, first, pattern = np.unique(
@@ -98,21 +98,11 @@ class Expectation:
         return Statistics(sums, self.complete.axes, self.complete.labels, self.complete.origin)
 
 
-def full_statistics(classes: Labels, sums: list[Array], origin: Array) -> Statistics:
-    """Return the statistics of a full covariance: weight, sum, product and, if given, cubic and quartic."""
-    named = dict(zip([*_NAMES, "cubic", "quartic"], sums, strict=False))
-    axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in named.items()}
-    return Statistics(named, axes, {"class": classes}, origin)
-
-
-def collect_expected(block: Block, shared: Shared, given: Any) -> Statistics:
+def collect_expected(block: Block, r: Responsibilities, given: Any) -> Statistics:
     """Return the sums of rows with missing cells that are expected under the given Gaussians."""
-    origin = np.ascontiguousarray(np.nan_to_num(given.mean))
-    shares = np.ascontiguousarray(shared.shares)
-    sums = native.collect_responsibility_expected(
-        block.dense(), block.columns, shares, shared.weights, origin, np.ascontiguousarray(given.precision)
-    )
-    return full_statistics(shared.classes, sums, origin)
+    origin, precision = np.ascontiguousarray(np.nan_to_num(given.mean)), np.ascontiguousarray(given.precision)
+    sums = native.collect_responsibility_expected(block.dense(), block.columns, r.values, r.weights, origin, precision)
+    return moment_statistics(r.classes, sums, origin)
 
 
 def collect_missing(
@@ -169,7 +159,7 @@ def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistic
         Assignment(assignment.classes, codes[has_cells], None if weights is None else weights[has_cells])
     ).sums["weight"]
     product = (weight[:, None] * variance)[:, :, None] * np.eye(x.shape[1])
-    return full_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
+    return moment_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
 
 
 class _At(NamedTuple):

@@ -20,7 +20,7 @@ from likely.data.table import Block, Table
 from likely.em import iterate
 from likely.families.base import Codes, Density, subtract_logs
 from likely.families.categorical import Named, NamedDensity, log_dirichlet, names_in, within_classes, without_unseen
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
 
 MOST_COLUMNS = 8
 """The most columns taken together: what each says of a class is a mean over all sets of the others."""
@@ -35,7 +35,7 @@ class Together(Named):
     name = "categories together"
     expects = "a category by its name"
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         cells, names = combined(block)
         one = Block(Table(cells[:, None], categories={0: names}), None)
         counted = super()._collect(one, assignment)

@@ -8,10 +8,10 @@ import numpy as np
 
 from likely import native
 from likely.data.table import Block, SparseRows
-from likely.families.base import Codes, Density, LinearForm, subtract_logs
+from likely.families.base import Codes, ColumnwiseDensity, Density, LinearForm, subtract_logs
 from likely.families.categorical import LOG_SMALLEST, Smoothed, log_dirichlet
 from likely.families.moments import collect_moments
-from likely.statistics import Array, Assignment, Shared, Statistics, class_weights
+from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
 
 
 def _sparse(block: Block) -> SparseRows | None:
@@ -125,10 +125,10 @@ class Bernoulli(Smoothed):
         """How the core reads a cell."""
         return _domain(self.threshold)
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        return super()._collect_shared(block, shared, given) if _sparse(block) else self._collect(block, shared)
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
+        return super()._collect_responsibilities(block, r, given) if _sparse(block) else self._collect(block, r)
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         cells = _sparse(block)
         if cells is not None:
             assert isinstance(assignment, Assignment)
@@ -249,17 +249,12 @@ class ComplementScores(MultinomialDensity):
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliDensity(Density):
+class BernoulliDensity(ColumnwiseDensity):
     """p(1) and p(0) of every class and column; NaN in a column that was never seen, which says nothing."""
 
     yes: Array
     no: Array
     threshold: float | None = None
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.yes)
 
     @property
     def shares(self) -> Array:
@@ -299,10 +294,6 @@ class BernoulliDensity(Density):
         """Draw a row of each class given."""
         share = self.yes[codes]
         return np.where(np.isnan(share), np.nan, generator.random(share.shape) < share)
-
-    def column(self, j: int) -> "BernoulliDensity":
-        """Return the density of one column."""
-        return BernoulliDensity(self.yes[:, [j]], self.no[:, [j]], self.threshold)
 
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
         """Return what every cell says; of sparse rows only the 1s are told one by one, the 0s altogether."""

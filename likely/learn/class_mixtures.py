@@ -19,7 +19,7 @@ from likely.learn.hidden import EMResult, Hidden
 from likely.learn.mixtures import Aim, Search, search_mixture
 from likely.learn.one_pass import collect
 from likely.messages import printable
-from likely.statistics import Array, Assignment, JointStatistics, Labels, Shared, Statistics
+from likely.statistics import Array, Assignment, JointStatistics, Labels, Responsibilities, Statistics
 
 # Scores are computed for about this many rows × components at a time.
 _TILE = 1 << 20
@@ -132,9 +132,9 @@ class MixedDensity(Density):
         for rows, scores in self._scores(table):
             shares = self._normalised(scores) * (own[rows, None] == np.arange(self.classes))[:, None]
             counted = None if weights is None else weights[rows]
-            shared = Shared(self.inner.classes, np.ascontiguousarray(shares.reshape(len(shares), -1)), counted)
+            r = Responsibilities(self.inner.classes, np.ascontiguousarray(shares.reshape(len(shares), -1)), counted)
             tile = table.between(rows.start, rows.stop)
-            found.append(collect(tile, shared, self.inner.parts, self.inner.densities))
+            found.append(collect(tile, r, self.inner.parts, self.inner.densities))
         total, k = reduce(operator.add, found), self.classes
         numbers = range(self.weights.shape[1])
         return MixedStatistics.of(tuple(total.of_classes(slice(m * k, (m + 1) * k), self.labels) for m in numbers))

@@ -17,7 +17,7 @@ from likely.data.table import Columns, Table
 from likely.em import iterate
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
-from likely.statistics import Array, JointStatistics, Shared, class_weights
+from likely.statistics import Array, JointStatistics, Responsibilities, class_weights
 
 # A class that fewer rows than this belong to, all their shares together, is empty.
 _NO_ROWS = 1e-3
@@ -59,17 +59,17 @@ class Hidden:
     def expect(self, joint: Joint) -> Step:
         """Take a step: expect the classes of all rows, and collect."""
         if (found := joint.em_step(self.table, self.codes, self.weights)) is not None:
-            counts = class_weights(Shared(joint.classes, np.empty((0, 0)), None, found.class_weights))
+            counts = class_weights(Responsibilities(joint.classes, np.empty((0, 0)), None, found.class_weights))
             return Step(JointStatistics(counts, (found.statistics,)), found.log_likelihood)
         collected, total = [], 0.0
-        for tile, shared, log_likelihood in joint.shares(self.table, self.codes, self.weights):
-            collected.append(collect(tile, shared, joint.parts, joint.densities))
+        for tile, r, log_likelihood in joint.responsibilities(self.table, self.codes, self.weights):
+            collected.append(collect(tile, r, joint.parts, joint.densities))
             total += log_likelihood
         return Step(reduce(operator.add, collected), total)
 
     def log_likelihood(self, joint: Joint) -> float:
         """Return the logarithm of the likelihood of all rows: that of a step, without taking it."""
-        return sum(found for _, _, found in joint.shares(self.table, self.codes, self.weights))
+        return sum(found for _, _, found in joint.responsibilities(self.table, self.codes, self.weights))
 
 
 class EMState(NamedTuple):

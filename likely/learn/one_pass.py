@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Table
 from likely.families import Density
 from likely.joint import Part
-from likely.statistics import Assignment, JointStatistics, Shared, Statistics, class_weights
+from likely.statistics import Assignment, JointStatistics, Responsibilities, Statistics, class_weights
 
 # Cells that are made of columns at a time.
 _TILE = 1 << 22
@@ -20,7 +20,7 @@ _TILE = 1 << 22
 
 def collect(
     table: Table,
-    assignment: Assignment | Shared,
+    assignment: Assignment | Responsibilities,
     parts: tuple[Part, ...],
     given: Sequence[Density | None] | None = None,
 ) -> JointStatistics:

@@ -25,7 +25,7 @@ from likely.messages import warn
 from likely.sklearn.base import check_parameters
 from likely.sklearn.cluster import KMeans
 from likely.sklearn.components import TYPES, ComponentGaussian, Components, Given, joint_of, precisions_of
-from likely.statistics import Array, Assignment, JointStatistics, Shared
+from likely.statistics import Array, Assignment, JointStatistics, Responsibilities
 
 # Shares that are drawn at a time.
 _TILE = 1 << 18
@@ -247,7 +247,7 @@ class GaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
         for some in shares:
             tile = Table(X[first : first + len(some)])
             first += len(some)
-            each = Shared(np.arange(some.shape[1]), np.asarray(some, dtype=np.float64)).each()
+            each = Responsibilities(np.arange(some.shape[1]), np.asarray(some, dtype=np.float64)).each()
             found.extend(collect(tile, one, parts) for one in each)
         return reduce(operator.add, found)
 
