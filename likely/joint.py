@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +37,6 @@ class Encoding(Protocol):
 
     def encoded(self, table: Table) -> Table:
         """Return the rows in other columns."""
-        ...
-
-
-@runtime_checkable
-class HasPrior(Protocol):
-    """A family that says how likely parameters are before any row is seen."""
-
-    def log_prior(self, density: Density) -> float:
-        """Return the logarithm of the prior of a density's parameters, up to a constant."""
         ...
 
 
@@ -172,7 +163,7 @@ class Joint:
     def log_prior(self) -> float:
         """Return the logarithm of the prior of all parameters, up to a constant."""
         chosen = zip(self.parts, self.densities, strict=True)
-        return sum(part.family.log_prior(density) for part, density in chosen if isinstance(part.family, HasPrior))
+        return sum(part.family.log_prior(density) for part, density in chosen)
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""

@@ -201,6 +201,10 @@ class Family(ABC):
         """Return the dimension of the parameter space: how many numbers the data have chosen in so many classes."""
         raise NotImplementedError(f"expected a family with a density, got {self.name!r}, which only compares classes")
 
+    def log_prior(self, density: Density) -> float:
+        """Return the logarithm of the prior of a density's parameters, up to a constant; 0 without a prior."""
+        return 0.0
+
     def tempered(self, temperature: float) -> "Family":
         """Return the family whose scores are multiplied with a number, if they are calibrated; others stay."""
         return self

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from likely.families.base import read_number
-from likely.families.moments import Moments
+from likely.families.moments import Moments, variances_of
 from likely.statistics import Array, Statistics
 
 Shrinkage = float | Literal["oas", "ledoit-wolf"]
@@ -56,11 +56,6 @@ class Structure(ABC):
         if self.pooling is not None and self.tied != 1:
             raise ValueError(f"expected tied=True where covariances are pooled by weights, got tied={self.tied!r}")
 
-    @property
-    def needs_fourth_moments(self) -> bool:
-        """Whether the statistics must hold products of four cells."""
-        return self.shrinkage == "ledoit-wolf"
-
     def covariances(self, moments: Moments, statistics: Statistics) -> Array:
         """Return the covariance of every class, or one for all if tied: variances, or matrices if full."""
         n = moments.n
@@ -80,19 +75,19 @@ class Structure(ABC):
         covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts))
         if self.floor == self.added_variance == 0:
             return covariance
-        variances = self._variances(covariance) + self.addition(moments)
+        variances = variances_of(covariance) + self.addition(moments)
         if self.floor > 0:
             within = _divide(*self._simplified(*_summed(moments.scatter, moments.n)), lambda: np.zeros(()))
-            variances = _at_least(
-                variances, self.floor, self._variances(within), self._variances(self._of_all(moments))
-            )
-        return self._with_variances(covariance, variances)
+            variances = _at_least(variances, self.floor, variances_of(within), variances_of(self._of_all(moments)))
+        covariance = covariance.copy()
+        variances_of(covariance)[:] = variances
+        return covariance
 
     def addition(self, moments: Moments) -> float:
         """Return what is added to every variance: a share of the largest of them over all rows."""
         if self.added_variance == 0:
             return 0.0
-        return self.added_variance * float(self._variances(self._of_all(moments)).max())
+        return self.added_variance * float(variances_of(self._of_all(moments)).max())
 
     def total(self, moments: Moments, statistics: Statistics) -> Array:
         """Return the covariance of all rows, whatever their class, shrunk as those of the classes are."""
@@ -113,7 +108,7 @@ class Structure(ABC):
 
     def _fourth(self, statistics: Statistics, mean: Array, *, pooled: bool = False) -> Array | None:
         """Return Σ (x_i−μ_i)²(x_j−μ_j)² of every class."""
-        if not self.needs_fourth_moments:
+        if self.shrinkage != "ledoit-wolf":
             return None
         fourth = statistics.rebased(mean).sums["quartic"]
         return fourth.sum(axis=0, keepdims=True) if pooled else fourth
@@ -125,14 +120,6 @@ class Structure(ABC):
     @abstractmethod
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         """Shrink the covariance."""
-
-    @abstractmethod
-    def _variances(self, covariance: Array) -> Array:
-        """Return the variances of the columns."""
-
-    @abstractmethod
-    def _with_variances(self, covariance: Array, variances: Array) -> Array:
-        """Return the covariance with other variances."""
 
 
 class Diagonal(Structure):
@@ -147,12 +134,6 @@ class Diagonal(Structure):
         assert not isinstance(self.shrinkage, str)
         average: Array = covariance.mean(axis=1, keepdims=True)
         return (1 - self.shrinkage) * covariance + self.shrinkage * average
-
-    def _variances(self, covariance: Array) -> Array:
-        return covariance
-
-    def _with_variances(self, covariance: Array, variances: Array) -> Array:
-        return variances
 
 
 class Spherical(Diagonal):
@@ -176,7 +157,7 @@ class Full(Structure):
 
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         d = covariance.shape[1]
-        variances = self._variances(covariance)
+        variances = variances_of(covariance)
         scale, varying = np.ones_like(variances), np.full(len(variances), d)
         if target in ("diagonal", "standardised"):
             scale = np.sqrt(np.where(variances > 0, variances, 1.0))
@@ -201,14 +182,6 @@ class Full(Structure):
             share = np.full(len(covariance), float(self.shrinkage))
         share = share[:, None, None]
         return np.asarray((1 - share) * covariance + share * aim)
-
-    def _variances(self, covariance: Array) -> Array:
-        return np.asarray(np.einsum("cii->ci", covariance))
-
-    def _with_variances(self, covariance: Array, variances: Array) -> Array:
-        covariance = covariance.copy()
-        self._variances(covariance)[:] = variances  # a view of the diagonal
-        return covariance
 
 
 STRUCTURES: dict[str, type[Structure]] = {"spherical": Spherical, "diagonal": Diagonal, "full": Full}

@@ -258,6 +258,8 @@ class FlatGaussian(FullGaussian):
     directions: Array
     """columns × rank: D with DDᵀ the precision"""
 
+    no_density = "some columns are determined by the others, leave them out or shrink the covariance"
+
     @cached_property
     def whitener(self) -> Array:
         """Lower triangular W with WᵀW the precision; its first lines are 0."""
@@ -271,11 +273,6 @@ class FlatGaussian(FullGaussian):
     def constant(self) -> Array:
         """The same for every class: a flat direction has no density."""
         return np.zeros(self.classes)
-
-    @property
-    def no_density(self) -> str | None:
-        """What has one."""
-        return "some columns are determined by the others, leave them out or shrink the covariance"
 
 
 # A column is collinear if the others explain all but this share of its variance: what is left is rounding.
@@ -444,7 +441,7 @@ class Gaussian(Family):
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
         if self.covariance != "full":
             return collect_moments(block, assignment, self.domain, centred=True)
-        fourth = self.structure.needs_fourth_moments
+        fourth = self.shrinkage == "ledoit-wolf"
         try:
             origin, *sums = native.collect_scatter(
                 block.dense(), block.columns, len(assignment.classes), assignment.codes, assignment.weights, fourth

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.data.table import Block
 from likely.em import iterate
-from likely.families.moments import Moments, collect_moments, moment_statistics, over
+from likely.families.moments import Moments, collect_moments, moment_statistics, over, variances_of
 from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
 
 _NAMES = ("weight", "sum", "product")
@@ -33,8 +33,9 @@ _LOGARITHM = 1e-6
 
 
 class Parameters(NamedTuple):
-    """Means about the origin of each class, covariances of each or of all, their inverses, and −½ log |2πΣ|."""
+    """What sums solve to: means about their origin, covariances of each class or of all, inverses, and −½ log |2πΣ|."""
 
+    statistics: Statistics
     mean: Array
     covariance: Array
     precision: Array
@@ -42,7 +43,7 @@ class Parameters(NamedTuple):
 
     def change(self, other: Self) -> float:
         """Return the largest difference in units of the standard deviations."""
-        deviation = np.sqrt(np.einsum("cii->ci", self.covariance))
+        deviation = np.sqrt(variances_of(self.covariance))
         means = np.abs(self.mean - other.mean) / deviation
         covariances = np.abs(self.covariance - other.covariance) / (deviation[:, :, None] * deviation[:, None, :])
         logarithms = _LOGARITHM * np.abs(self.constant - other.constant)
@@ -120,7 +121,7 @@ def collect_missing(
         assert statistics.origin is not None
         own, density = moments(statistics), solve(statistics)
         mean = own.beyond + (own.base - statistics.origin)
-        return Parameters(mean, density.covariance, density.precision, density.constant)
+        return Parameters(statistics, mean, density.covariance, density.precision, density.constant)
 
     available = collect_moments(block, assignment, "real", centred=True)
     x = block.values()
@@ -162,28 +163,17 @@ def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistic
     return moment_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
 
 
-class _At(NamedTuple):
-    """Expected sums, and the parameters that they solve to."""
-
-    statistics: Statistics
-    parameters: Parameters
-
-
 def _expected_sums(
-    expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]
+    expectation: Expectation, start: Statistics, solve: Callable[[Statistics], Parameters]
 ) -> Statistics:
     """Take EM steps from the start until they change nothing, and return the expected sums."""
-
-    def solved(statistics: Statistics) -> _At:
-        return _At(statistics, parameters(statistics))
-
     found = iterate(
-        solved(start),
-        lambda at: solved(expectation(at.parameters)),
-        lambda new, old: new.parameters.change(old.parameters),
+        solve(start),
+        lambda given: solve(expectation(given)),
+        lambda new, old: new.change(old),
         tolerance=_SETTLED,
         most=_MOST_STEPS,
-        leap=lambda trail: solved(_leap([at.statistics for at in trail])),
+        leap=lambda trail: solve(_leap([given.statistics for given in trail])),
     )
     if not found.converged:
         warnings.warn(

@@ -102,10 +102,10 @@ class Moments:
         beyond = np.where(seen, (origin - base) + shift, 0.0)
         if "product" in sums:
             scatter = sums["product"] - n[:, :, None] * shift[:, :, None] * shift[:, None, :]
-            diagonal = np.einsum("cii->ci", scatter)
         else:
-            scatter = diagonal = sums["square"] - n * shift**2
-        np.maximum(diagonal, 0.0, out=diagonal)  # a view of the scatter's diagonal, or the scatter itself
+            scatter = sums["square"] - n * shift**2
+        variances = variances_of(scatter)
+        np.maximum(variances, 0.0, out=variances)
         return cls(n, base, beyond, scatter)
 
     @property
@@ -156,6 +156,11 @@ class Moments:
     def filled(self, pooled: "Moments") -> Self:
         """Return moments in which a class without a cell in a column has the mean of all classes there."""
         return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))
+
+
+def variances_of(covariance: Array) -> Array:
+    """Return a view of the variances: the diagonals of matrices; what are none are variances themselves."""
+    return covariance if covariance.ndim < 3 else np.asarray(np.einsum("cii->ci", covariance))
 
 
 def over(a: Array, n: Array) -> Array:

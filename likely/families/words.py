@@ -242,10 +242,7 @@ class MultinomialDensity(Density):
 class ComplementScores(MultinomialDensity):
     """Scores of every word: to be compared between classes, but no probabilities."""
 
-    @property
-    def no_density(self) -> str | None:
-        """What has one."""
-        return "use 'multinomial'"
+    no_density = "use 'multinomial'"
 
 
 @dataclass(frozen=True, eq=False)

@@ -392,30 +392,27 @@ def _mixture(
     line: Line,
 ) -> EMResult:
     """Return the mixture of one class."""
-    # A row of weight 2 is two rows, but weights may also be shares of 1.
+
+    def fitted(k: int) -> EMResult:
+        def line_of() -> str:
+            return f"{k} component{'s' if k > 1 else ''} of class {label}"
+
+        aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
+        search = Search.of(starts if k > 1 else 1, generator)
+        found = search_mixture(rows, aim, search, watch=lambda _: line(line_of)).best
+        assert found is not None
+        return found
+
+    # A row of weight 2 is two rows, but weights may also be fractions of 1.
     most = max(rows.table.rows, round(rows.weight)) // _ROWS_EACH or 1
     if not isinstance(components, str):
-        return _searched(rows, parts, min(components, most), generator, starts, label, line)
+        return fitted(min(components, most))
     best, least = None, np.inf
     for k in range(1, min(_MOST, most) + 1):
-        found = _searched(rows, parts, k, generator, starts, label, line)
-        price = found.joint.free_parameters() * np.log(max(rows.weight, 1.0))
-        bic = -2 * found.log_likelihood + price
+        found = fitted(k)
+        bic = -2 * found.log_likelihood + found.joint.free_parameters() * np.log(max(rows.weight, 1.0))
         if best is not None and not bic < least:
             break
         best, least = found, bic
-    assert best is not None
-    return best
-
-
-def _searched(
-    rows: Hidden, parts: tuple[Part, ...], k: int, generator: Any, starts: int, label: str, line: Line
-) -> EMResult:
-    def line_of() -> str:
-        return f"{k} component{'s' if k > 1 else ''} of class {label}"
-
-    search = Search.of(starts if k > 1 else 1, generator)
-    aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
-    best = search_mixture(rows, aim, search, watch=lambda _: line(line_of)).best
     assert best is not None
     return best

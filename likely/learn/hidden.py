@@ -188,22 +188,12 @@ def _without_empty_classes(
 
 
 def without_empty(statistics: JointStatistics) -> tuple[JointStatistics, int]:
-    """Return the statistics of the classes that rows belong to, and how many others there were."""
-    removed = 0
-    while (index := _empty(statistics)) is not None:
-        statistics, removed = _without(statistics, index), removed + 1
-    return statistics, removed
-
-
-def _empty(statistics: JointStatistics) -> int | None:
-    """Return the index of a class that next to no rows belong to, if there is one beside others."""
-    weight = statistics.weights.sums["weight"]
-    index = int(np.argmin(weight))
-    return index if len(weight) > 1 and weight[index] < _NO_ROWS else None
-
-
-def _without(statistics: JointStatistics, index: int) -> JointStatistics:
-    classes = statistics.classes
-    sides = [(slice(0, index), classes[:index]), (slice(index + 1, None), classes[index + 1 :])]
-    left = [statistics.of_classes(part, labels) for part, labels in sides if len(labels)]
-    return reduce(operator.add, left)
+    """Return the statistics of the classes that rows belong to, or of the largest, and how many others there were."""
+    weight, classes = statistics.weights.sums["weight"], statistics.classes
+    kept = np.flatnonzero(weight >= _NO_ROWS)
+    if len(kept) == 0:
+        kept = len(weight) - 1 - np.argmax(weight[::-1], keepdims=True)
+    if len(kept) == len(weight):
+        return statistics, 0
+    parts = (statistics.of_classes(slice(c, c + 1), classes[c : c + 1]) for c in kept.tolist())
+    return reduce(operator.add, parts), len(weight) - len(kept)

@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely.data.distinct import DistinctRows, sample_rows
 from likely.data.table import Block, SparseRows, Table
@@ -46,18 +45,10 @@ class Sample(NamedTuple):
         return cls(table, np.ones(table.rows) if every.weights is None else every.weights)
 
 
-def begin(
+def first_groups(
     sample: Sample, parts: tuple[Part, ...], k: int, start: str, generator: np.random.Generator, turn: int = 0
-) -> JointStatistics:
-    """Return first statistics: of groups that k-means finds, or of chance."""
-    groups = Assignment(np.arange(k), first_codes(sample, parts, k, start, generator, turn), sample.weights)
-    return collected(sample.table, groups, parts)
-
-
-def first_codes(
-    sample: Sample, parts: tuple[Part, ...], k: int, start: str, generator: np.random.Generator, turn: int = 0
-) -> NDArray[np.int32]:
-    """Return the first group of every row of a sample.
+) -> Assignment:
+    """Return the first group of every row of a sample: what k-means finds, or chance.
 
     Every ``turn`` begins elsewhere: k-means takes columns by their scales, and every other time without their
     correlations, or where there are words, by chance. After two turns it would end at the same groups again, so it only
@@ -68,10 +59,12 @@ def first_codes(
     if start == "k-means++" and table.rows > k:
         x = standardised(table, parts, weights, whiten=turn % 2 == 1)
     if x is None:
-        return generator.permutation(np.arange(table.rows) % k).astype(np.int32)
+        codes = generator.permutation(np.arange(table.rows) % k).astype(np.int32)
+        return Assignment(np.arange(k), codes, weights)
     times, steps = (_TRIES, _STEPS) if turn < 2 else (1, 1)
     points = read_points(Table(x), weights=weights)
-    return reduce(_nearer, restarts(points, k, start, times, generator, weights, steps)).labels
+    best = reduce(_nearer, restarts(points, k, start, times, generator, weights, steps))
+    return Assignment(np.arange(k), best.labels, weights)
 
 
 def _nearer(one: Clustering, other: Clustering) -> Clustering:
@@ -262,8 +255,7 @@ class First(NamedTuple):
     @classmethod
     def of(cls, sample: Sample, parts: tuple[Part, ...], k: int, seeds: tuple[int, ...]) -> Self:
         """Return the groups of a sample as a search with these seeds begins with them."""
-        codes = first_codes(sample, parts, k, STARTS[0], np.random.default_rng(seeds[1]))
-        return cls(sample, Assignment(np.arange(k), codes, sample.weights))
+        return cls(sample, first_groups(sample, parts, k, STARTS[0], np.random.default_rng(seeds[1])))
 
 
 def search_mixture(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], object]) -> Search:
@@ -279,10 +271,11 @@ def search_mixture(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Sear
             if isinstance(aim.start, str):
                 sample = sample or Sample.of(rows, search.seeds[0])
                 if aim.first is not None and turn == 0 and aim.start == STARTS[0]:
-                    first = collected(sample.table, aim.first.groups, aim.parts)
+                    groups = aim.first.groups
                 else:
                     generator = np.random.default_rng(search.seeds[turn + 1])
-                    first = begin(sample, aim.parts, aim.k, aim.start, generator, turn)
+                    groups = first_groups(sample, aim.parts, aim.k, aim.start, generator, turn)
+                first = collected(sample.table, groups, aim.parts)
                 first = rows.prepared(first, aim.parts, aim.tolerance, aim.most)
             else:
                 first = collected(rows.table, Assignment(np.arange(aim.k), aim.start, rows.weights), aim.parts)
