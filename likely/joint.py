@@ -244,7 +244,9 @@ class Joint:
         """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
         values = self.values_of(column)
         part, density, j = self.place_of(column)
-        others = replace(table, cells=_without(Block(table, None).dense(), column))
+        cells = np.array(Block(table, None).dense(), dtype=np.float64, order="K")
+        cells[:, column] = np.nan
+        others = replace(table, cells=cells)
         posterior = self.classes_given(others, codes)
         shares = density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
         return values, shares
@@ -338,13 +340,6 @@ def drawn_places(shares: Array, generator: "np.random.Generator") -> NDArray[np.
     below = np.cumsum(shares, axis=1)
     drawn = (generator.random(len(shares))[:, None] * below[:, -1:] >= below).sum(axis=1)
     return np.asarray(np.minimum(drawn, shares.shape[1] - 1))
-
-
-def _without(cells: NDArray[Any], column: int) -> Array:
-    """Return the cells with one column missing."""
-    x = np.array(cells, dtype=np.float64, order="K")
-    x[:, column] = np.nan
-    return x
 
 
 def _fill_likeliest(x: Array, density: Density, block: Block, j: int, posterior: Array) -> None:

@@ -108,19 +108,15 @@ class Statistics:
         same = {axis: _same(self.labels[axis], labels[axis]) for axis in self.labels}
         if all(same.values()):
             return self
-        places = {
-            axis: None if same[axis] else np.searchsorted(labels[axis], self.labels[axis]) for axis in self.labels
-        }
+        indices = {axis: np.searchsorted(labels[axis], own) for axis, own in self.labels.items() if not same[axis]}
 
         def spread(array: Array, axes: tuple[str, ...]) -> Array:
-            for position, axis in enumerate(axes):
-                place = places.get(axis)
-                if place is not None:
-                    shape = (*array.shape[:position], len(labels[axis]), *array.shape[position + 1 :])
-                    wider = np.zeros(shape)
-                    wider[(slice(None),) * position + (place,)] = array
-                    array = wider
-            return array
+            sizes = dict(zip(axes, array.shape, strict=False))
+            if not indices.keys() & sizes.keys():
+                return array
+            wider = np.zeros([len(labels[axis]) if axis in indices else size for axis, size in sizes.items()])
+            wider[np.ix_(*(indices.get(axis, np.arange(size)) for axis, size in sizes.items()))] = array
+            return wider
 
         def spread_all(arrays: Mapping[str, Array]) -> dict[str, Array]:
             return {name: spread(array, self.axes[name]) for name, array in arrays.items()}

@@ -78,19 +78,16 @@ class Counting:
         if self.as_they_come:
             return Counted(words, None, 0.0)
         sums = words.sums["count" if self.measure == SHARES else "share"]
-        norm = _ratio(of_all.sums["count"].sum(), of_all.sums["share"].sum()) if self.normalize else 0.0
-        weights = None
-        if norm:
-            sums = sums * norm
+        norm, weights = 0.0, None
+        if self.normalize:
+            whole = of_all.sums["share"].sum()
+            norm = float(of_all.sums["count"].sum() / whole) if whole > 0 else 1.0
+            sums = sums * norm if norm else sums
         if self.idf:
             n, found = words.sums["weight"].sum(), words.in_words("documents")
             weights = np.log(np.maximum((1 + n) / (1 + found), 1.0)) + 1
             sums = sums * weights[words.words]
         return Counted(replace(words, sums={**words.sums, "count": sums}), weights, norm)
-
-
-def _ratio(one: float, other: float) -> float:
-    return float(one / other) if other > 0 else 1.0
 
 
 BACKGROUNDS = ("collection", "kneser-ney")
@@ -310,16 +307,16 @@ class BagDensity(Density):
         drawn: list[list[str]] = [[] for _ in codes]
         for c in np.unique(codes):
             scores = self.class_scores(int(c))
-            shares = np.exp(scores - scores.max(initial=0.0))
             if self.rule[0] == "once":
+                probabilities = 1 / (1 + np.exp(-scores))
                 for i in np.flatnonzero(codes == c):
-                    drawn[i] = [terms[w] for w in np.flatnonzero(generator.random(len(terms)) < _expit(scores))]
+                    drawn[i] = [terms[w] for w in np.flatnonzero(generator.random(len(terms)) < probabilities)]
                 continue
             if self.length[c] > _LONGEST:
                 raise ValueError(
                     f"expected to draw texts of at most {_LONGEST:,} words, got a model of {self.length[c]:.3g}"
                 )
-            below = np.cumsum(shares)
+            below = np.cumsum(np.exp(scores - scores.max(initial=0.0)))
             for i in np.flatnonzero(codes == c):
                 u = generator.random(generator.poisson(self.length[c])) * (below[-1] if len(below) else 0.0)
                 drawn[i] = [terms[w] for w in np.minimum(np.searchsorted(below, u, side="right"), len(terms) - 1)]
@@ -367,10 +364,6 @@ class BagDensity(Density):
         self.add_scores(block, scores)
         rows = np.arange(len(scores))
         return subtract_logs(scores[rows, one], scores[rows, other])[:, None], np.zeros(len(rows))
-
-
-def _expit(x: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 EVENTS = ("multinomial", "complement", "bernoulli")

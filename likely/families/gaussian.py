@@ -32,6 +32,7 @@ from likely.families.moments import (
     collect_about,
     collect_moments,
     moment_statistics,
+    variances_of,
 )
 from likely.statistics import Array, Assignment, Responsibilities, Statistics, plain_label
 
@@ -244,11 +245,9 @@ class FullGaussian(Density):
 
     def quadratic_form(self) -> QuadraticForm:
         """Return A = −½Σ⁻¹, b = Σ⁻¹μ and c."""
-        b = np.einsum(
-            "cij,cj->ci", np.broadcast_to(self.precision, (self.classes, *self.precision.shape[1:])), self.mean
-        )
-        A = np.broadcast_to(-0.5 * self.precision, (self.classes, *self.precision.shape[1:]))
-        return QuadraticForm(A.copy(), b, self.constant - 0.5 * (b * self.mean).sum(axis=1))
+        precision = np.broadcast_to(self.precision, (self.classes, *self.precision.shape[1:]))
+        b = np.einsum("cij,cj->ci", precision, self.mean)
+        return QuadraticForm(-0.5 * precision, b, self.constant - 0.5 * (b * self.mean).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +434,7 @@ class Gaussian(Family):
         object.__setattr__(self, "structure", structure)
 
     def additive(self, block: Block) -> bool:
-        """Say whether sums add up: under a full covariance those of rows with holes are expected ones, which do not."""
+        """Say whether sums add up: with missing cells under a full covariance they are expected ones, which do not."""
         return self.covariance != "full" or not np.isnan(block.values()).any()
 
     def _collect(self, block: Block, assignment: Assignment) -> Statistics:
@@ -450,10 +449,15 @@ class Gaussian(Family):
             if not np.isnan(error.args[2]):
                 raise
         else:
-            check_scale(block, assignment, np.einsum("cii->ci", sums[2]))
+            check_scale(block, assignment, variances_of(sums[2]))
             return moment_statistics(assignment.classes, sums, origin)
         if fourth:
-            raise ValueError(_no_fourth_moments(block))
+            incomplete = [block.number(j) for j in np.flatnonzero(np.isnan(block.values()).any(axis=0)).tolist()]
+            raise ValueError(
+                "expected no missing cells where shrinkage is chosen by Ledoit and Wolf, from products of four cells, "
+                f"got NaN in {block.table.columns.listed(incomplete)}: give shrinkage as a number, or as 'oas' to "
+                "GaussianDiscriminant"
+            )
         # The likelihood divides by n, n − 1 is for the end; and of flat directions nothing could be expected.
         likeliest = replace(self, unbiased=False, flat=None)
         return collect_missing(
@@ -573,7 +577,7 @@ class LogNormal(Gaussian):
 
 def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Array:
     """Return the Cholesky factors of covariances, or say which columns of which class make one singular."""
-    deviations = np.sqrt(np.einsum("cii->ci", covariances))
+    deviations = np.sqrt(variances_of(covariances))
     deviations = np.where(deviations > 0, deviations, 1.0)
     correlations = covariances / (deviations[:, :, None] * deviations[:, None, :])
     try:
@@ -606,14 +610,6 @@ def _unexplained(correlation: Array) -> Array:
         if a[j, j] > _COLLINEAR:
             a[j + 1 :, j + 1 :] -= np.outer(a[j + 1 :, j], a[j, j + 1 :]) / a[j, j]
     return unexplained
-
-
-def _no_fourth_moments(block: Block) -> str:
-    holes = [block.number(j) for j in np.flatnonzero(np.isnan(block.values()).any(axis=0)).tolist()]
-    return (
-        "expected no missing cells where shrinkage is chosen by Ledoit and Wolf, from products of four cells, got NaN "
-        f"in {block.table.columns.listed(holes)}: give shrinkage as a number, or as 'oas' to GaussianDiscriminant"
-    )
 
 
 class Directions(NamedTuple):

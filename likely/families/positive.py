@@ -164,7 +164,8 @@ class PoissonDensity(PositiveDensity):
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = log λ and θ₀ = −Σλ."""
-        slope, constant = _silent(_log(self.rate), -self.rate)
+        with np.errstate(divide="ignore"):
+            slope, constant = _silent(np.log(self.rate), -self.rate)
         return LinearForm(slope, constant.sum(axis=1))
 
 
@@ -253,8 +254,3 @@ def _silent(slope: Array, constant: Array) -> tuple[Array, Array]:
     """Let columns that were never seen say nothing."""
     never = np.isnan(slope) | np.isnan(constant)
     return np.where(never, 0.0, slope), np.where(never, 0.0, constant)
-
-
-def _log(x: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.log(x)

@@ -53,10 +53,6 @@ class MixedStatistics(Statistics):
 
     __rmul__ = __mul__
 
-    def restored(self) -> "MixedStatistics":
-        """Return the statistics: each sum keeps what rounding took from it."""
-        return self
-
     def aligned(self, labels: Mapping[str, Labels]) -> "MixedStatistics":
         """Return these statistics with more classes."""
         return self.of(tuple(each.with_classes(labels["class"]) for each in self.components))

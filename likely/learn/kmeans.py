@@ -403,10 +403,9 @@ def nearest(
 def of_groups(points: Points, labels: NDArray[np.int32], k: int, weights: Array | None = None) -> Statistics:
     """Return the weight and sum of every cluster's cells."""
     if isinstance(points.cells, tuple):
-        shape = (k, points.cells[3])
         n = np.bincount(labels, weights, minlength=k).astype(np.float64)[:, None]
-        weight = np.ascontiguousarray(np.broadcast_to(n, shape))
-        return cluster_sums(weight, centres_of_groups(points, labels, k, weights) * weight, np.zeros(shape))
+        total = centres_of_groups(points, labels, k, weights) * n
+        return cluster_sums(n, total, np.zeros(total.shape))
     origin, weight, total, _ = native.collect_moments(points.cells, None, "real", k, labels, weights, True, "square")
     return cluster_sums(weight, total, origin)
 
@@ -417,16 +416,13 @@ def about_centres(points: Points, found: Clustering, weights: Array | None = Non
     if points.holes:
         return of_groups(points, found.labels, k, weights)
     n = np.bincount(found.labels, weights, minlength=k).astype(np.float64)[:, None]
-    weight = np.ascontiguousarray(np.broadcast_to(n, found.centres.shape))
-    return cluster_sums(weight, np.zeros(found.centres.shape), found.centres + points.origin)
+    return cluster_sums(n, np.zeros(found.centres.shape), found.centres + points.origin)
 
 
 def cluster_sums(weight: Array, total: Array, origin: Array) -> Statistics:
-    """Return the weight and sum of every cluster's cells about an origin, clusters × columns each."""
-    axes = ("class", "column")
-    return Statistics(
-        {"weight": weight, "sum": total}, {"weight": axes, "sum": axes}, {"class": np.arange(len(weight))}, origin
-    )
+    """Return the weight and sum of every cluster's cells about an origin; a weight may be that of all columns."""
+    sums = {"weight": np.ascontiguousarray(np.broadcast_to(weight, total.shape)), "sum": total}
+    return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": np.arange(len(total))}, origin)
 
 
 def means(sums: Statistics) -> Array:
