@@ -113,7 +113,7 @@ class Joint:
         return out
 
     def likeliest(self, table: Table) -> NDArray[np.int64]:
-        """Return the place of the likeliest class of every row."""
+        """Return the index of the likeliest class of every row."""
         found = [
             native.likeliest(self._score(tile, scores, compared=True), self.log_weights)
             for tile, scores in self._tiles(table)
@@ -131,7 +131,7 @@ class Joint:
     ) -> Iterator[tuple[Table, Responsibilities, float]]:
         """Cut the table into tiles, each with p(y | x) of its rows and Σ w log p(x), or log p(x, y) where y is known.
 
-        ``codes``: the places of the classes that are known, −1 of the others; ``weights``: how much rows count.
+        ``codes``: the indices of the classes that are known, −1 of the others; ``weights``: how much rows count.
         """
         self._must_be_density("hidden classes")
         first = 0
@@ -179,7 +179,7 @@ class Joint:
         return LogOdds(base, cells)
 
     def sample(self, n: int, generator: "np.random.Generator") -> tuple[Array, NDArray[np.int64]]:
-        """Draw n rows: first y, then x given y. Returns the rows and the places of their classes."""
+        """Draw n rows: first y, then x given y. Returns the rows and the indices of their classes."""
         self._must_be_density("sample")
         codes = generator.choice(len(self.classes), size=n, p=self.weights)
         x = np.full((n, self.width), np.nan)
@@ -189,11 +189,11 @@ class Joint:
 
     @property
     def categories(self) -> dict[int, Labels]:
-        """The names of the categories of every column that has such, in the order of their places in drawn rows."""
+        """The names of the categories of every column that has such, in the order of their numbers in drawn rows."""
         return {
-            place: names
+            column: names
             for part, density in zip(self.parts, self.densities, strict=True)
-            for j, place in enumerate(self._columns(part))
+            for j, column in enumerate(self._columns(part))
             if (names := density.names_of(j)) is not None
         }
 
@@ -210,10 +210,10 @@ class Joint:
     ) -> tuple[Array, NDArray[np.int64]]:
         """Draw a class of each row given its cells, unless it is known, and then its missing cells.
 
-        Returns all cells and the places of the classes; only those cells that were missing are to be used.
+        Returns all cells and the indices of the classes; only those cells that were missing are to be used.
         """
         self._must_be_density("drawing")
-        drawn = drawn_places(self.classes_given(table, codes), generator)
+        drawn = draw_indices(self.classes_given(table, codes), generator)
         x = np.full((table.rows, self.width), np.nan)
         for part, density in zip(self.parts, self.densities, strict=True):
             x[:, self._columns(part)] = density.drawn(Block(table, part.columns), drawn, generator)
@@ -243,24 +243,23 @@ class Joint:
     ) -> tuple[Array, Array]:
         """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
         values = self.values_of(column)
-        part, density, j = self.place_of(column)
+        part, density, j = self.locate(column)
         cells = np.array(Block(table, None).dense(), dtype=np.float64, order="K")
         cells[:, column] = np.nan
         others = replace(table, cells=cells)
         posterior = self.classes_given(others, codes)
-        shares = density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
-        return values, shares
+        return values, density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
 
     def values_of(self, column: int) -> Array:
         """Return the values that a column of categories, or of 0 and 1, can have."""
-        _, density, j = self.place_of(column)
+        _, density, j = self.locate(column)
         found = density.discrete(j)
         if found is None:
             raise ValueError(f"expected a column of categories or of 0 and 1, got column {column}: ask for another")
         return found[0]
 
-    def place_of(self, column: int) -> tuple[Part, Density, int]:
-        """Return the part that a column belongs to, its density, and the column's place in it."""
+    def locate(self, column: int) -> tuple[Part, Density, int]:
+        """Return the part that a column belongs to, its density, and the column's index in it."""
         for part, density in zip(self.parts, self.densities, strict=True):
             columns = self._columns(part)
             if column in columns:
@@ -314,11 +313,11 @@ class Joint:
         """Cut the table into tiles of rows, each with the scores to fill."""
         k = len(self.classes)
         step = max(_TILE // k, 1024)
-        # Without a place for all scores, every tile takes the same one: the scores of one are gone with the next.
-        place = np.empty((min(step, table.rows), k)) if out is None else None
+        # Without an array for all scores, every tile takes the same one: the scores of one are gone with the next.
+        scores = np.empty((min(step, table.rows), k)) if out is None else None
         for first in range(0, max(table.rows, 1), step):
             tile = table.between(first, first + step)
-            yield tile, out[first : first + step] if place is None else place[: tile.rows]  # type: ignore[index]
+            yield tile, out[first : first + step] if scores is None else scores[: tile.rows]  # type: ignore[index]
 
     def _score(self, table: Table, out: Array, *, compared: bool = False) -> Array:
         """Fill ``out`` with log p(x, y); if classes are only compared, up to a term that they share."""
@@ -335,11 +334,11 @@ class Joint:
             return self.densities[i].log_odds(Block(table, part.columns), one, other)
 
 
-def drawn_places(shares: Array, generator: "np.random.Generator") -> NDArray[np.int64]:
-    """Draw a place of every row by its shares (rows × places)."""
-    below = np.cumsum(shares, axis=1)
-    drawn = (generator.random(len(shares))[:, None] * below[:, -1:] >= below).sum(axis=1)
-    return np.asarray(np.minimum(drawn, shares.shape[1] - 1))
+def draw_indices(p: Array, generator: "np.random.Generator") -> NDArray[np.int64]:
+    """Draw an index of every row by its probabilities (rows × indices)."""
+    below = np.cumsum(p, axis=1)
+    drawn = (generator.random(len(p))[:, None] * below[:, -1:] >= below).sum(axis=1)
+    return np.asarray(np.minimum(drawn, p.shape[1] - 1))
 
 
 def _fill_likeliest(x: Array, density: Density, block: Block, j: int, posterior: Array) -> None:
@@ -348,7 +347,7 @@ def _fill_likeliest(x: Array, density: Density, block: Block, j: int, posterior:
     missing = np.flatnonzero(np.isnan(block.single(j).values()[:, 0]))
     x[missing] = np.nan
     kinds = block.table.kinds
-    numbers = bool(kinds) and kinds[block.number(j)] == "integer"  # each has a share of its own, but they are numbers
+    numbers = bool(kinds) and kinds[block.number(j)] == "integer"  # taken for categories, but numbers
     step = max(_TILE // max(len(values), 1), 1)
     for first in range(0, len(missing) if len(values) else 0, step):
         rows = missing[first : first + step]

@@ -16,7 +16,7 @@ from likely import native
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
 
-# Weights that differ by less than this share of what was there differ by rounding only.
+# Weights that differ by less than this fraction of what was there differ by rounding only.
 _ROUNDING = 1e-9
 
 NOT_LEARNED = (
@@ -95,7 +95,7 @@ class Statistics:
     def __sub__(self, other: "Statistics") -> "Statistics":
         difference = self._combined(other, -1.0).restored()
         aligned = self.aligned({axis: difference.labels[axis] for axis in self.labels})
-        return difference._settled(aligned)
+        return difference._checked(aligned)
 
     def __mul__(self, factor: float) -> "Statistics":
         whole = self.restored()
@@ -129,17 +129,17 @@ class Statistics:
             None if self.lost is None else spread_all(self.lost),
         )
 
-    def of_classes(self, places: slice, labels: Labels) -> "Statistics":
+    def of_classes(self, indices: slice, labels: Labels) -> "Statistics":
         """Return the statistics of some of the classes, under other labels."""
 
         def part(arrays: Mapping[str, Array]) -> dict[str, Array]:
-            return {name: a[places] if self.axes[name][0] == "class" else a for name, a in arrays.items()}
+            return {name: a[indices] if self.axes[name][0] == "class" else a for name, a in arrays.items()}
 
         return Statistics(
             part(self.sums),
             self.axes,
             {**self.labels, "class": labels},
-            None if self.origin is None else self.origin[places],
+            None if self.origin is None else self.origin[indices],
             None if self.lost is None else part(self.lost),
         )
 
@@ -186,7 +186,7 @@ class Statistics:
                 lost[name] += one.lost[name]
         return replace(one, sums=sums, origin=origin, lost=lost)
 
-    def _settled(self, before: "Statistics") -> "Statistics":
+    def _checked(self, before: "Statistics") -> "Statistics":
         """Return the statistics after a subtraction, or raise if more was taken away than was there."""
         sums = dict(self.sums)
         for counted in [name for name in ("weight", "count", "yes", "no") if name in sums]:
@@ -221,9 +221,9 @@ class JointStatistics:
         weights, *blocks = (part.aligned({**part.labels, "class": classes}) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
-    def of_classes(self, places: slice, labels: Labels) -> Self:
+    def of_classes(self, indices: slice, labels: Labels) -> Self:
         """Return the statistics of some of the classes, under other labels."""
-        weights, *blocks = (part.of_classes(places, labels) for part in (self.weights, *self.blocks))
+        weights, *blocks = (part.of_classes(indices, labels) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
     def __add__(self, other: Self) -> Self:
@@ -262,7 +262,7 @@ def class_weights(assignment: Assignment | Responsibilities) -> Statistics:
 
 
 def class_shares(counts: Array) -> Array:
-    """Return the share of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
+    """Return the probability of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
     return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
 
 

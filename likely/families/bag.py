@@ -124,9 +124,9 @@ class PseudoCounts(NamedTuple):
             every = np.full(len(words.terms), float(smoothing))
         else:
             background = smoothing == "collection"
-            shares = words.in_words("count") if background else np.diff(words.starts).astype(np.float64)
-            shares = shares / shares.sum() if shares.any() else shares
-            every = strength(words, shares) * shares
+            p = words.in_words("count") if background else np.diff(words.starts).astype(np.float64)
+            p = p / p.sum() if p.any() else p
+            every = strength(words, p) * p
         return cls(words, every, every[words.words], np.full(len(words.labels["class"]), every.sum()))
 
     @classmethod
@@ -139,12 +139,12 @@ class PseudoCounts(NamedTuple):
                 "labels yet to come by classes="
             )
         terms, k = words.terms.to_pylist(), len(classes)
-        places = {term: i for i, term in enumerate(terms)}
+        numbers = {term: i for i, term in enumerate(terms)}
         given = {
-            places[term] * k + c: float(number)
+            numbers[term] * k + c: float(number)
             for c, label in enumerate(classes)
             for term, number in smoothing.get(label, {}).items()
-            if term in places and number > 0
+            if term in numbers and number > 0
         }
         keys = words.words * k + words.codes
         named = np.fromiter(given, dtype=np.int64, count=len(given))
@@ -173,12 +173,12 @@ def check_smoothing(smoothing: Any, *, only_number: bool) -> None:
     raise ValueError(f"expected smoothing of 0 or more{'' if only_number else more}, got {on_one_line(smoothing)}")
 
 
-def strength(words: WordStatistics, shares: Array) -> float:
+def strength(words: WordStatistics, background: Array) -> float:
     """Return the strength μ of a background that predicts every word best from all others, one left out at a time.
 
     That is where the derivative of Σ n log [(n − 1 + μp) / (N − 1 + μ)] is 0, found by halving.
     """
-    n, p = words.sums["count"], shares[words.words]
+    n, p = words.sums["count"], background[words.words]
     totals = words.in_classes("count")
     if not np.any(n > 1):
         return 1.0  # no word came again: nothing says how strong
@@ -243,7 +243,7 @@ class BagDensity(Density):
     starts: NDArray[np.int64]
     codes: NDArray[np.int32]
     differences: Array
-    """where the classes of each word begin, their places, and how much their score differs from the base"""
+    """where the classes of each word begin, their indices, and how much their score differs from the base"""
     common: Array | None
     """what is the same in all classes of each word, or None if scores only compare"""
     constant: Array
@@ -348,11 +348,11 @@ class BagDensity(Density):
         """Return the scores of pairs of a word and a class, but for what all classes share."""
         keys = self._words * self.classes + self.codes
         wanted = words.astype(np.int64) * self.classes + codes
-        places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        known = keys[places] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
+        found = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        known = keys[found] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
         scores: Array = self.base[self.groups[words], codes]
         scores = scores if self.refinement is None else scores + self.refinement[words, codes]
-        return np.where(known, scores + self.differences[places], scores) if len(keys) else scores
+        return np.where(known, scores + self.differences[found], scores) if len(keys) else scores
 
     def column(self, j: int) -> "BagDensity":
         """Return the density: there is one column."""
@@ -414,7 +414,7 @@ class Bag(Family):
         return self._collect(block, Assignment(rows, rows)).of_shares(weights, r.classes)
 
     def free_parameters(self, density: Density, classes: int) -> int:
-        """Return the number of words in every class; less one where they are drawn one by one: shares sum to 1."""
+        """Return the number of words in every class; less one if drawn one by one: probabilities sum to 1."""
         assert isinstance(density, BagDensity)
         words = len(density.terms)
         return classes * (words if self.event == "bernoulli" else max(words - 1, 0))

@@ -81,11 +81,11 @@ class Density(ABC):
         return np.full((self.classes, 1), np.nan)
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:
-        """Return the values that column j can have and their shares (classes × values), None if it has a density."""
+        """Return the values that column j can have and their probabilities (classes × values); None for a density."""
         return None
 
     def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
-        """Return the share of each of column j's values in some rows (rows × values), given their other columns.
+        """Return the probability of each of column j's values in some rows (rows × values), given their other columns.
 
         ``posterior``: p(class) of these rows.
         """
@@ -161,8 +161,8 @@ class Family(ABC):
     expects: str
     calibrated = False
     """Whether scores were fitted on rows that were held out, so that they give probabilities to be trusted."""
-    shares_rows = False
-    """Whether a density must be given to collect more rows, as it says which part of a class they belong to."""
+    needs_density = False
+    """Whether a density must be given to collect more rows, as it tells which components are responsible."""
     guessed = 0.0
     """The weight of the rows whose classes were guessed: they do not make surer."""
 
@@ -226,9 +226,9 @@ class UnsolvableError(np.linalg.LinAlgError):
         self.columns, self.before, self.after, self.label, self.rows = columns, before, after, label, rows
         self.blamed = ""
 
-    def named(self, columns: Columns, places: list[int] | None) -> "UnsolvableError":
-        """Return the error in words; ``places``: where the columns of the block are in the table, None if all are."""
-        numbers = self.columns if places is None else [places[j] for j in self.columns]
+    def named(self, columns: Columns, indices: list[int] | None) -> "UnsolvableError":
+        """Return the error in words; ``indices``: those of the block's columns in the table, None if all are."""
+        numbers = self.columns if indices is None else [indices[j] for j in self.columns]
         named = UnsolvableError(self.columns, self.before, self.after, self.label, self.rows)
         named.blamed = columns.listed(numbers)
         named.args = (f"{self.before}{named.blamed}{self.after}",)
@@ -242,7 +242,7 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         yield
     except BadCellError as error:
         row, column, value = error.args
-        # The core's exception names a place; the sentence below says it all, so its traceback is left out.
+        # The core's exception names indices; the sentence below says it all, so its traceback is left out.
         negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
         where = f"{table.row_name(row)} of {table.columns.listed([column])}"
         remedy = _remedy(value, column, table)

@@ -78,14 +78,16 @@ class Categorical(Smoothed):
     def solve(self, statistics: Statistics) -> Density:
         """Return the probabilities of the categories, (count + λ) / Σ (count + λ)."""
         seen = self.completed(statistics)
-        return CategoricalDensity(seen.labels["category"]["value"].copy(), *self.shares(seen), domain=self.domain)
+        return CategoricalDensity(
+            seen.labels["category"]["value"].copy(), *self.probabilities(seen), domain=self.domain
+        )
 
     def completed(self, statistics: Statistics) -> Statistics:
         """Return the statistics of the categories that have a probability: those that any row has."""
         return without_unseen(statistics)
 
     def free_parameters(self, density: Density, classes: int) -> int:
-        """Return the number of categories of every column and class, less one of each column: shares sum to 1."""
+        """Return the number of categories of every class and column, less one each: probabilities sum to 1."""
         assert isinstance(density, CategoricalDensity)
         return classes * int(np.maximum(np.diff(density.starts) - 1, 0).sum())
 
@@ -94,14 +96,14 @@ class Categorical(Smoothed):
         assert isinstance(density, CategoricalDensity)
         return log_dirichlet(self.pseudo_counts(*density.shares.shape), density.shares)
 
-    def shares(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
+    def probabilities(self, statistics: Statistics) -> tuple[NDArray[np.int64], Array]:
         """Return where each column's categories start, and the probability of every class and category."""
         counts, starts = statistics.sums["count"], column_starts(statistics)
         smoothed = counts + self.pseudo_counts(*counts.shape)
-        shares = np.empty_like(smoothed)
+        p = np.empty_like(smoothed)
         for first, last in pairwise(starts):
-            shares[:, first:last] = within_classes(smoothed[:, first:last])
-        return starts, shares
+            p[:, first:last] = within_classes(smoothed[:, first:last])
+        return starts, p
 
 
 def column_starts(statistics: Statistics) -> NDArray[np.int64]:
@@ -120,8 +122,8 @@ class WholeNumbers(Categorical):
     def solve(self, statistics: Statistics) -> Density:
         """Return the probabilities of the numbers, and that of all others together."""
         seen = without_unseen(statistics)
-        starts, shares = self.shares(seen)
-        imagined = np.broadcast_to(self.pseudo_counts(*shares.shape), shares.shape).mean(axis=0)
+        starts, p = self.probabilities(seen)
+        imagined = np.broadcast_to(self.pseudo_counts(*p.shape), p.shape).mean(axis=0)
         counts = seen.sums["count"].sum(axis=0)
         log_others = np.full(len(starts) - 1, LOG_SMALLEST)  # of a column without any number, too
         for j, (first, last) in enumerate(pairwise(starts)):
@@ -129,7 +131,7 @@ class WholeNumbers(Categorical):
                 one = imagined[first:last].mean()
                 log_others[j] = np.log(one / (counts[first:last].sum() + one * (last - first + 1))) if one else -np.inf
         values = seen.labels["category"]["value"].copy()
-        return WholeNumbersDensity(values, starts, shares, self.domain, np.maximum(log_others, LOG_SMALLEST))
+        return WholeNumbersDensity(values, starts, p, self.domain, np.maximum(log_others, LOG_SMALLEST))
 
 
 @dataclass(frozen=True)
@@ -161,10 +163,10 @@ class Numbered(Categorical):
         return Statistics(sums, statistics.axes, names)
 
 
-def log_dirichlet(pseudo_counts: Array, shares: Array) -> float:
+def log_dirichlet(pseudo_counts: Array, p: Array) -> float:
     """Return Σ λ log p over the probabilities that are not 0."""
-    counted = np.broadcast_to(pseudo_counts, shares.shape) * (shares > 0)
-    return float((counted * np.log(np.where(shares > 0, shares, 1.0))).sum())
+    counted = np.broadcast_to(pseudo_counts, p.shape) * (p > 0)
+    return float((counted * np.log(np.where(p > 0, p, 1.0))).sum())
 
 
 def without_unseen(statistics: Statistics) -> Statistics:
@@ -203,14 +205,16 @@ class CategoricalDensity(Density):
         return len(self.shares)
 
     @cached_property
-    def _log_shares(self) -> Array:
+    def _log_probabilities(self) -> Array:
         with np.errstate(divide="ignore"):
             return np.ascontiguousarray(np.log(self.shares).T)
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's categories."""
         cells = block.dense()
-        native.score_categories(cells, block.columns, self.domain, self.values, self.starts, self._log_shares, out)
+        native.score_categories(
+            cells, block.columns, self.domain, self.values, self.starts, self._log_probabilities, out
+        )
 
     def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
@@ -286,12 +290,12 @@ class Named(Categorical):
         return found
 
     def solve(self, statistics: Statistics) -> Density:
-        """Return the shares of the categories, (count + λ) / Σ (count + λ)."""
+        """Return the probabilities of the categories, (count + λ) / Σ (count + λ)."""
         seen = without_unseen(statistics)
         names = seen.labels["category"]["value"]
-        starts, shares = self.shares(seen)
-        places = np.arange(len(names)) - np.repeat(starts[:-1], np.diff(starts))
-        return NamedDensity(places.astype(np.float64), starts, shares, self.domain, names)
+        starts, p = self.probabilities(seen)
+        numbers = np.arange(len(names)) - np.repeat(starts[:-1], np.diff(starts))
+        return NamedDensity(numbers.astype(np.float64), starts, p, self.domain, names)
 
 
 def names_in(block: Block, j: int) -> Labels:
@@ -309,18 +313,18 @@ def names_in(block: Block, j: int) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class NamedDensity(CategoricalDensity):
-    """The shares of every column's categories; ``values`` are their places within the column."""
+    """The probabilities of every column's categories; ``values`` are their numbers within the column."""
 
     names: Any = None
     """the names of the categories, one column's after the other's"""
 
     def names_of(self, j: int) -> Labels:
-        """Return the names of a column's categories, in the order of their places."""
+        """Return the names of a column's categories, in the order of their numbers."""
         names: Labels = self.names[self.starts[j] : self.starts[j + 1]]
         return names
 
     @cached_property
-    def _places(self) -> list[dict[Any, int]]:
+    def _numbers(self) -> list[dict[Any, int]]:
         """The row of every name in the table of scores, one dict for each column."""
         starts = self.starts[:-1]
         return [{name: int(first) + i for i, name in enumerate(self.names_of(j))} for j, first in enumerate(starts)]
@@ -328,9 +332,9 @@ class NamedDensity(CategoricalDensity):
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's categories, whatever numbers the table gives them."""
         unknown = len(self.names)
-        lines = [[known.get(name, unknown) for name in names_in(block, j)] for j, known in enumerate(self._places)]
+        lines = [[known.get(name, unknown) for name in names_in(block, j)] for j, known in enumerate(self._numbers)]
         sizes = [len(line) for line in lines]
-        scores = np.vstack([self._log_shares, np.zeros((1, self.classes))])[[i for line in lines for i in line]]
+        scores = np.vstack([self._log_probabilities, np.zeros((1, self.classes))])[[i for line in lines for i in line]]
         values = np.concatenate([np.arange(size, dtype=np.float64) for size in sizes])
         starts = np.concatenate([[0], np.cumsum(sizes)])
         native.score_categories(block.dense(), block.columns, self.domain, values, starts, scores, out)
@@ -347,7 +351,7 @@ _ROWS = 2.0 ** np.arange(-2, 11)
 
 @dataclass(frozen=True)
 class LeaveOneOut(Family):
-    """The shares of categories by class, θ_kv = (n_kv + αp_v) / (n_k + α): α imagined rows like all classes together.
+    """Columns of categories, θ_kv = (n_kv + αp_v) / (n_k + α): α rows like those of all classes are imagined.
 
     p_v = (n_v + ½) / (n + ½V) for V categories, and α is the one of {¼, ½, …, 1024} under which rows are likeliest
     that are left out one by one: from n_kv alone, Σ n_kv log((n_kv − 1 + αp′_v) / (n_k − 1 + α)), where p′ is p
@@ -370,7 +374,7 @@ class LeaveOneOut(Family):
         return Categorical().collect(block, assignment)
 
     def solve(self, statistics: Statistics) -> CategoricalDensity:
-        """Return the shares of the categories."""
+        """Return the probabilities of the categories."""
         seen = without_unseen(statistics)
         starts = column_starts(seen)
         return CategoricalDensity(
@@ -379,7 +383,7 @@ class LeaveOneOut(Family):
 
 
 def _smoothed(counts: Array, starts: NDArray[np.int64]) -> Array:
-    """Return the shares, classes × categories."""
+    """Return the probabilities, classes × categories."""
     sizes = np.diff(starts)
     # Of each category: its column's numbers.
     column = np.repeat(np.arange(len(sizes)), sizes)
@@ -390,11 +394,11 @@ def _smoothed(counts: Array, starts: NDArray[np.int64]) -> Array:
     p_without = np.maximum(n_v - 0.5, 0.0) / np.maximum(n - 1 + 0.5 * size, 0.5)
     seen = np.nonzero(counts)
     n_kv, others = counts[seen], np.maximum(n_k[seen] - 1, 0.0)
-    same, share, where = np.maximum(n_kv - 1, 0.0), p_without[seen[1]], column[seen[1]]
+    same, prior, where = np.maximum(n_kv - 1, 0.0), p_without[seen[1]], column[seen[1]]
     tiny = np.finfo(np.float64).tiny
     likelihood = np.array(
         [
-            np.bincount(where, n_kv * np.log(np.maximum((same + a * share) / (others + a), tiny)), len(sizes))
+            np.bincount(where, n_kv * np.log(np.maximum((same + a * prior) / (others + a), tiny)), len(sizes))
             for a in _ROWS
         ]
     )

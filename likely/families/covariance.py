@@ -72,7 +72,7 @@ class Structure(ABC):
             fourth = self._fourth(statistics, moments.mean, pooled=True)
             scatter, degrees, n = _summed(moments.scatter, degrees, n)
             parts.append((self.tied, self._shrunk(scatter, degrees, n, fourth, moments)))
-        covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts))
+        covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(weight * part for weight, part in parts))
         if self.floor == self.added_variance == 0:
             return covariance
         variances = variances_of(covariance) + self.addition(moments)
@@ -177,11 +177,11 @@ class Full(Structure):
                 ratio = _oas(scaled, n, varying)
             else:
                 ratio = _ledoit_wolf(scaled, n, varying, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
-            share = _share(*ratio)
+            shrinkage = _fraction(*ratio)
         else:
-            share = np.full(len(covariance), float(self.shrinkage))
-        share = share[:, None, None]
-        return np.asarray((1 - share) * covariance + share * aim)
+            shrinkage = np.full(len(covariance), float(self.shrinkage))
+        shrinkage = shrinkage[:, None, None]
+        return np.asarray((1 - shrinkage) * covariance + shrinkage * aim)
 
 
 STRUCTURES: dict[str, type[Structure]] = {"spherical": Spherical, "diagonal": Diagonal, "full": Full}
@@ -237,8 +237,8 @@ def oas_shrinkage(correlation: Array, n: float) -> float:
     >>> oas_shrinkage(np.eye(3), 100.0), round(oas_shrinkage(np.array([[1.0, 0.5], [0.5, 1.0]]), 100.0), 3)
     (1.0, 0.129)
     """
-    return float(_share(*_oas(correlation[None], np.array([n]), np.array([len(correlation)])))[0])
+    return float(_fraction(*_oas(correlation[None], np.array([n]), np.array([len(correlation)])))[0])
 
 
-def _share(part: Array, whole: Array) -> Array:
+def _fraction(part: Array, whole: Array) -> Array:
     return np.clip(np.divide(part, whole, out=np.ones_like(part), where=whole > 0), 0.0, 1.0)

@@ -90,11 +90,11 @@ class CovariancePrior:
             mixed = parts[0] * within + parts[1] * total
             deviation = np.sqrt(np.diagonal(mixed))
             correlation = _positive(mixed / np.outer(deviation, deviation))
-            share = min(oas_shrinkage(correlation, weight), _MOST_SHRINKAGE)
+            shrinkage = min(oas_shrinkage(correlation, weight), _MOST_SHRINKAGE)
             if k == 1 and rows is None:
-                rows = weight * share / (1 - share)
-                share = 1.0
-            shrunk = (1 - share) * correlation + share * np.eye(len(varying))
+                rows = weight * shrinkage / (1 - shrinkage)
+                shrinkage = 1.0
+            shrunk = (1 - shrinkage) * correlation + shrinkage * np.eye(len(varying))
             covariance[np.ix_(varying, varying)] = shrunk * np.outer(deviation, deviation)
         else:
             covariance[varying, varying] = of_all[varying]

@@ -53,17 +53,17 @@ class Refinement:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "terms"}
 
-    def table(self, terms: pa.Array, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return scores of other words, and of classes that are at these places; 0 where a word or a class is new."""
+    def table(self, terms: pa.Array, indices: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return scores of other words, and of classes of these indices; 0 where a word or a class is new."""
         import pyarrow.compute as pc
 
         rows: Any = pc.index_in(terms.cast(pa.large_string()), value_set=self.terms).fill_null(-1).to_numpy()
         width = self.scores.shape[1]
-        if np.array_equal(rows, np.arange(len(self.scores))) and np.array_equal(places, np.arange(width)):
+        if np.array_equal(rows, np.arange(len(self.scores))) and np.array_equal(indices, np.arange(width)):
             return self.scores  # type: ignore[no-any-return]
-        found = np.zeros((len(rows), len(places)), dtype=np.float32)
-        known, classes = np.flatnonzero(rows >= 0), np.flatnonzero(places >= 0)
-        found[np.ix_(known, classes)] = self.scores[np.ix_(rows[known], places[classes])]
+        found = np.zeros((len(rows), len(indices)), dtype=np.float32)
+        known, classes = np.flatnonzero(rows >= 0), np.flatnonzero(indices >= 0)
+        found[np.ix_(known, classes)] = self.scores[np.ix_(rows[known], indices[classes])]
         return found
 
 
@@ -120,14 +120,14 @@ class Discounted(Bag):
         """Return the scores of every word and class."""
         assert isinstance(statistics, WordStatistics)
         kept = Evidence.of(statistics, self.kept)
-        told, documents, evidence, against = kept.said
-        groups = native.word_groups(kept.orders, documents, told, self.edges)
+        information, documents, evidence, against = kept.said
+        groups = native.word_groups(kept.orders, documents, information, self.edges)
         forward, backward = np.split(self.exponents, 2)
         own = groups[kept.words.words]
         exponents = np.where(evidence > 0, forward[own], backward[own])
         differences = exponents * evidence - backward[own] * against[kept.words.codes]
-        places = self._places(statistics.labels["class"])
-        bias = np.append(self.bias, 0.0)[places]  # of a class of which nothing was known: 0
+        indices = self._indices(statistics.labels["class"])
+        bias = np.append(self.bias, 0.0)[indices]  # of a class of which nothing was known: 0
         constant = (self.prior - 1) * np.log(class_shares(kept.weight)) + bias
         return BagDensity(
             self.analyzer,
@@ -142,7 +142,7 @@ class Discounted(Bag):
             constant,
             ("log", self.power, self.usual, 0.0),
             np.zeros(len(constant)),
-            refinement=None if self.refinement is None else self.refinement.table(kept.words.terms, places),
+            refinement=None if self.refinement is None else self.refinement.table(kept.words.terms, indices),
         )
 
     def tempered(self, temperature: float) -> "Discounted":
@@ -158,12 +158,12 @@ class Discounted(Bag):
             refinement=refinement,
         )
 
-    def _places(self, classes: Labels) -> NDArray[np.int64]:
+    def _indices(self, classes: Labels) -> NDArray[np.int64]:
         """Return where classes are among the labels, −1 for those that are not."""
         if not len(self.labels):
             return np.full(len(classes), -1)
-        places = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
-        return np.where(self.labels[places] == classes, places, -1)
+        indices = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
+        return np.where(self.labels[indices] == classes, indices, -1)
 
 
 def _is_numbers(array: Any) -> bool:
@@ -177,10 +177,10 @@ class Evidence:
 
     words: WordStatistics
     numbers: NDArray[np.int32]
-    """the place of each word of the statistics among them, −1 if it is left out"""
+    """the index of each word of the statistics among them, −1 if it is left out"""
     orders: NDArray[np.uint8]
     scale: float
-    """the size of a usual text: shares times this are amounts"""
+    """the size of a usual text: fractions times this are amounts"""
 
     @classmethod
     def of(cls, statistics: WordStatistics, rule: VocabularyLimits) -> "Evidence":

@@ -189,11 +189,11 @@ class FullGaussian(Density):
         """Fill missing cells of rows of class c, in place: μ + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and a draw about it."""
         covariance = self.covariance[c if len(self.covariance) > 1 else 0]
         missing = np.isnan(x)
-        patterns, places = np.unique(missing, axis=0, return_inverse=True)
+        patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
         for p, gone in enumerate(patterns):
             if not gone.any():
                 continue
-            rows, there = np.flatnonzero(places.ravel() == p), ~gone
+            rows, there = np.flatnonzero(pattern_of.ravel() == p), ~gone
             slope = np.linalg.solve(covariance[np.ix_(there, there)], covariance[np.ix_(there, gone)])
             filled = self.mean[c, gone] + (x[np.ix_(rows, there)] - self.mean[c, there]) @ slope
             if generator is not None:
@@ -207,34 +207,34 @@ class FullGaussian(Density):
         return DiagonalGaussian(self.mean[:, [j]], variance)
 
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Array, Array]:
-        """Return each cell's share of the log-odds: −½ t_j (Σ⁻¹t)_j − log σ_j, with t = x − μ.
+        """Return each cell's part of the log-odds: −½ t_j (Σ⁻¹t)_j − log σ_j, with t = x − μ.
 
         What no single column accounts for, the determinants of the correlations, is left over.
         """
         x = block.values()
         there = ~np.isnan(x)
         odds, rest = np.zeros_like(x), np.zeros(len(x))
-        patterns, places = np.unique(there, axis=0, return_inverse=True)
+        patterns, pattern_of = np.unique(there, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
-            rows = np.flatnonzero(places.ravel() == p)
+            rows = np.flatnonzero(pattern_of.ravel() == p)
             cells = np.ix_(rows, np.flatnonzero(pattern))
             for codes, sign in ((one, 1.0), (other, -1.0)):
-                share, left = self._shares(x[cells], pattern, codes[rows])
-                odds[cells] += sign * share
+                own, left = self._log_density_by_cell(x[cells], pattern, codes[rows])
+                odds[cells] += sign * own
                 rest[rows] += sign * left
         return odds, rest
 
-    def _shares(self, x: Array, pattern: Array, codes: Codes) -> tuple[Array, Array]:
-        shares, rest = np.zeros_like(x), np.zeros(len(x))
+    def _log_density_by_cell(self, x: Array, pattern: Array, codes: Codes) -> tuple[Array, Array]:
+        cells, rest = np.zeros_like(x), np.zeros(len(x))
         for c in np.unique(codes):
             rows = codes == c
             covariance = self.covariance[c if len(self.covariance) > 1 else 0][np.ix_(pattern, pattern)]
             deviation = np.sqrt(np.diagonal(covariance))
             correlation = covariance / np.outer(deviation, deviation)
             z = (x[rows] - self.mean[c, pattern]) / deviation
-            shares[rows] = -0.5 * z * np.linalg.solve(correlation, z.T).T - np.log(deviation) - 0.5 * _LOG_2PI
+            cells[rows] = -0.5 * z * np.linalg.solve(correlation, z.T).T - np.log(deviation) - 0.5 * _LOG_2PI
             rest[rows] = -0.5 * np.linalg.slogdet(correlation)[1]
-        return shares, rest
+        return cells, rest
 
     def linear_form(self) -> LinearForm | None:
         """Return θ = Σ⁻¹μ and θ₀ if all classes share one covariance."""
@@ -274,11 +274,11 @@ class FlatGaussian(FullGaussian):
         return np.zeros(self.classes)
 
 
-# A column is collinear if the others explain all but this share of its variance: what is left is rounding.
+# A column is collinear if the others explain all but this fraction of its variance: what is left is rounding.
 _COLLINEAR = 1e-12
 # What is left after the means of missing cells were taken again and again.
 _COLLINEAR_EXPECTED = 1e-10
-# Standard deviations below this share of the largest are rounding.
+# Standard deviations below this fraction of the largest are rounding.
 _ROUNDING = 1e-7
 # The variance of a direction that is left out, where a number is needed for it, in units of the largest.
 _NEXT_TO_FLAT = 1e6
@@ -602,7 +602,7 @@ def _factors(covariances: Array, statistics: Statistics, collinear: float) -> Ar
 
 
 def _unexplained(correlation: Array) -> Array:
-    """Return the share of each column's variance that the columns before it do not explain."""
+    """Return the fraction of each column's variance that the columns before it do not explain."""
     a = correlation.copy()
     unexplained = np.ones(len(a))
     for j in range(len(a)):
@@ -628,7 +628,7 @@ def by_means(density: FullGaussian, weights: Array, tolerance: float) -> Directi
     whitening = density.directions if isinstance(density, FlatGaussian) else density.whitener[0].T
     apart = np.sqrt(weights)[:, None] * (density.mean - weights @ density.mean)
     _, sizes, vectors = np.linalg.svd(apart @ whitening, full_matrices=False)
-    explained = _shares(sizes**2)
+    explained = _proportions(sizes**2)
     kept = sizes > tolerance * sizes.max(initial=0.0)
     return Directions(whitening @ vectors.T[:, kept], explained)
 
@@ -638,10 +638,10 @@ def by_total(density: FullGaussian, total: Array) -> Directions:
     whitener = density.whitener[0]
     between = whitener @ (total - density.covariance[0]) @ whitener.T
     sizes, vectors = np.linalg.eigh((between + between.T) / 2)
-    # Of shrunk covariances the sizes, and their sum, may be negative: shares are sorted by themselves.
-    return Directions(whitener.T @ vectors[:, ::-1], np.sort(_shares(sizes))[::-1])
+    # Of shrunk covariances the sizes, and their sum, may be negative: proportions are sorted by themselves.
+    return Directions(whitener.T @ vectors[:, ::-1], np.sort(_proportions(sizes))[::-1])
 
 
-def _shares(sizes: Array) -> Array:
+def _proportions(sizes: Array) -> Array:
     whole = sizes.sum()
     return sizes / whole if whole != 0 else np.zeros_like(sizes)

@@ -5,8 +5,8 @@ before, and solves the expected sums for the next parameters. Where nothing chan
 that are there is greatest, or with shrinkage or a prior, the family's own solution reproduces itself. What is returned
 are sums like those of complete rows.
 
-Steps end when no mean and no covariance changes by more than a share of the standard deviations. The likelihood would
-be the worse judge: near its maximum it is flat, so that its last digit says nothing of the parameters' last eight.
+Steps end when no mean and no covariance changes by more than a fraction of the standard deviations. The likelihood
+would be the worse judge: it is flat near its maximum, so its last digit says nothing of the parameters' last eight.
 """
 
 import warnings
@@ -25,10 +25,10 @@ from likely.statistics import Array, Assignment, Responsibilities, Statistics, c
 
 _NAMES = ("weight", "sum", "product")
 _MOST_STEPS = 1000
-# Parameters have settled if no step changes them by more than this share of the standard deviations.
-_SETTLED = 1e-10
+# EM has converged if no step changes them by more than this fraction of the standard deviations.
+_CONVERGED = 1e-10
 # What a change of the logarithm of a determinant counts beside: it falls for ever on the way to a covariance without an
-# inverse, long after the covariance itself has settled.
+# inverse, long after the covariance itself has converged.
 _LOGARITHM = 1e-6
 
 
@@ -66,7 +66,7 @@ class Expectation:
 
     @classmethod
     def of(cls, x: Array, assignment: Assignment, origin: Array) -> Self:
-        """Sum up the complete rows, and keep the others by their pattern of holes; rows without a cell are left out."""
+        """Sum up complete rows, and keep others by their pattern of missing cells; rows without a cell are left out."""
         classes, codes, weights = assignment
         known = ~np.isnan(x)
         counted = known.any(axis=1) & (codes >= 0)
@@ -131,7 +131,7 @@ def collect_missing(
     as_all = np.where(unseen[:, :, None], start.sums["product"], 0.0)
     constant = np.einsum("cii->i", moments(_with_product(start, start.sums["product"] - as_all)).scatter) == 0
     if constant.any():
-        # Of columns that never vary within a class nothing is to be expected: their holes are filled for good.
+        # Of columns that never vary within a class nothing is to be expected: their missing cells are filled for good.
         missing = np.isnan(x)
         to_fill = missing & constant & ~missing.all(axis=1, keepdims=True)
         x = np.where(to_fill, start.origin[assignment.codes], x)
@@ -171,9 +171,9 @@ def _expected_sums(
         solve(start),
         lambda given: solve(expectation(given)),
         lambda new, old: new.change(old),
-        tolerance=_SETTLED,
+        tolerance=_CONVERGED,
         most=_MOST_STEPS,
-        leap=lambda trail: solve(_leap([given.statistics for given in trail])),
+        extrapolate=lambda trail: solve(_extrapolate([given.statistics for given in trail])),
     )
     if not found.converged:
         warnings.warn(
@@ -186,7 +186,7 @@ def _expected_sums(
     return found.at.statistics
 
 
-def _leap(trail: list[Statistics]) -> Statistics:
+def _extrapolate(trail: list[Statistics]) -> Statistics:
     """Return the sums to which three in a row seem to lead, class by class (SQUAREM: Varadhan and Roland, 2008)."""
     weight = trail[0].sums["weight"]
     deviation = np.sqrt(np.einsum("cii->ci", trail[2].sums["product"]))

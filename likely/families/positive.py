@@ -14,7 +14,7 @@ from likely.families.categorical import LOG_SMALLEST
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
 from likely.statistics import Array, Assignment, Responsibilities, Statistics
 
-# No mean is below this share of the column's mean over all rows, and no gamma distribution narrower than that.
+# No mean is below this fraction of the column's mean over all rows, and no gamma distribution narrower than that.
 _FLOOR = 1e-9
 
 
@@ -118,8 +118,8 @@ class Gamma(Positive):
             origin=mean_of_all[None],
         )
         if self.pseudo_rows > 0:
-            share = over(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
-            own = replace(about_all, sums={k: a + share * pooled.sums[k] for k, a in about_all.sums.items()})
+            factor = over(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
+            own = replace(about_all, sums={k: a + factor * pooled.sums[k] for k, a in about_all.sums.items()})
         seen = own.sums["weight"] > 0
         mean, gap = (np.where(seen, ours, all_) for ours, all_ in zip(_mean_gap(own), _mean_gap(pooled), strict=True))
         never = np.broadcast_to(pooled.sums["weight"] == 0, n.shape)

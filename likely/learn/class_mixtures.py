@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.data.table import Block, Columns, Table
 from likely.families import Density, Family, subtract_logs
-from likely.joint import Joint, Part, drawn_places
+from likely.joint import Joint, Part, draw_indices
 from likely.learn.hidden import EMResult, Hidden
 from likely.learn.mixtures import Aim, Search, search_mixture
 from likely.learn.one_pass import collect
@@ -57,9 +57,9 @@ class MixedStatistics(Statistics):
         """Return these statistics with more classes."""
         return self.of(tuple(each.with_classes(labels["class"]) for each in self.components))
 
-    def of_classes(self, places: slice, labels: Labels) -> "MixedStatistics":
+    def of_classes(self, indices: slice, labels: Labels) -> "MixedStatistics":
         """Return the statistics of some of the classes, under other labels."""
-        return self.of(tuple(each.of_classes(places, labels) for each in self.components))
+        return self.of(tuple(each.of_classes(indices, labels) for each in self.components))
 
     @property
     def weights(self) -> Array:
@@ -100,7 +100,7 @@ class MixedDensity(Density):
             found = self.inner.log_joint(tile).reshape(tile.rows, m, k)
             yield slice(first, first + tile.rows), np.where(self.weights.T > 0, found, -np.inf)
 
-    def shares(self, table: Table) -> Array:
+    def responsibilities(self, table: Table) -> Array:
         """Return p(component | class, x), rows × components × classes; without cells that tell, the weights."""
         out = np.empty((table.rows, *self.weights.T.shape))
         for rows, scores in self._scores(table):
@@ -108,27 +108,27 @@ class MixedDensity(Density):
         return out
 
     def _normalised(self, scores: Array) -> Array:
-        """Return shares of components that add up to 1 in every class."""
+        """Return responsibilities of components that add up to 1 in every class."""
         top = scores.max(axis=1, keepdims=True)
         known = np.isfinite(top)
         p = np.exp(np.where(known, scores - np.where(known, top, 0.0), 0.0)) * (self.weights.T > 0)
         return np.where(known, p / np.where(known, p.sum(axis=1, keepdims=True), 1.0), self.weights.T)
 
     def collected(self, table: Table, assignment: Assignment) -> MixedStatistics:
-        """Collect rows, each shared among the components of its class."""
+        """Collect rows, for each of which the components of its class are responsible."""
         classes, codes, weights = assignment
         known = np.isin(classes, self.labels)
         if not known.all():
             raise ValueError(
                 f"expected classes whose components are known, got {classes[~known].tolist()[0]!r}: fit all together"
             )
-        # No class has the code −1, which is the place after the last.
+        # No class has the code −1, which is the index after the last.
         own = np.append(np.searchsorted(self.labels, classes), -1)[codes]
         found = []
         for rows, scores in self._scores(table):
-            shares = self._normalised(scores) * (own[rows, None] == np.arange(self.classes))[:, None]
+            p = self._normalised(scores) * (own[rows, None] == np.arange(self.classes))[:, None]
             counted = None if weights is None else weights[rows]
-            r = Responsibilities(self.inner.classes, np.ascontiguousarray(shares.reshape(len(shares), -1)), counted)
+            r = Responsibilities(self.inner.classes, np.ascontiguousarray(p.reshape(len(p), -1)), counted)
             tile = table.between(rows.start, rows.stop)
             found.append(collect(tile, r, self.inner.parts, self.inner.densities))
         total, k = reduce(operator.add, found), self.classes
@@ -137,10 +137,10 @@ class MixedDensity(Density):
 
     def sample(self, codes: Any, generator: "np.random.Generator") -> Any:
         """Draw a row of each of the given classes: first a component."""
-        components = drawn_places(self.weights[codes], generator) * self.classes + codes
+        components = draw_indices(self.weights[codes], generator) * self.classes + codes
         x = np.full((len(components), self._width), np.nan)
         for part, density in zip(self.inner.parts, self.inner.densities, strict=True):
-            x[:, self._places(part)] = density.sample(components, generator)
+            x[:, self._indices(part)] = density.sample(components, generator)
         return x
 
     @property
@@ -151,13 +151,13 @@ class MixedDensity(Density):
     def _width(self) -> int:
         return self.inner.width if self._columns is None else len(self._columns)
 
-    def _places(self, part: Part) -> Any:
-        """Return where the columns of a part are among all of the mixture's."""
+    def _indices(self, part: Part) -> Any:
+        """Return the indices of a part's columns among all of the mixture's."""
         return slice(None) if part.columns is None else np.searchsorted(self._columns or [], part.columns)
 
-    def _place(self, j: int) -> tuple[Part, Density, int]:
-        """Return the part that has the mixture's column j, its density, and the column's place in it."""
-        return self.inner.place_of(j if self._columns is None else self._columns[j])
+    def _locate(self, j: int) -> tuple[Part, Density, int]:
+        """Return the part that has the mixture's column j, its density, and the column's index in it."""
+        return self.inner.locate(j if self._columns is None else self._columns[j])
 
     @property
     def means(self) -> Array:
@@ -166,57 +166,55 @@ class MixedDensity(Density):
         found = np.zeros((k, self._width))
         for part, density in zip(self.inner.parts, self.inner.densities, strict=True):
             means = np.where(self.weights.T[:, :, None] > 0, density.means.reshape(m, k, -1), 0.0)
-            found[:, self._places(part)] = np.einsum("km,mkd->kd", self.weights, means)
+            found[:, self._indices(part)] = np.einsum("km,mkd->kd", self.weights, means)
         return found
 
     def column(self, j: int) -> Density:
         """Return the density of one column, whatever the others hold."""
-        part, density, place = self._place(j)
+        part, density, i = self._locate(j)
         number = j if self._columns is None else self._columns[j]
-        one = replace(self.inner, parts=(Part(part.family, [number]),), densities=(density.column(place),))
+        one = replace(self.inner, parts=(Part(part.family, [number]),), densities=(density.column(i),))
         return replace(self, inner=one)
 
     def names_of(self, j: int) -> Labels | None:
         """Return the names of column j's categories."""
-        _, density, place = self._place(j)
-        return density.names_of(place)
+        _, density, i = self._locate(j)
+        return density.names_of(i)
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:
-        """Return the values that column j can have and their shares in every class."""
-        _, density, place = self._place(j)
-        found = density.discrete(place)
+        """Return the values that column j can have and their probabilities in every class."""
+        _, density, i = self._locate(j)
+        found = density.discrete(i)
         if found is None:
             return None
-        values, shares = found
+        values, p = found
         m, k = self.weights.shape[1], self.classes
-        return values, np.einsum("km,mkv->kv", self.weights, shares.reshape(m, k, -1))
+        return values, np.einsum("km,mkv->kv", self.weights, p.reshape(m, k, -1))
 
     def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
-        """Return the share of each of column j's values in some rows, given their other columns."""
-        part, density, place = self._place(j)
+        """Return the probability of each of column j's values in some rows, given their other columns."""
+        part, density, i = self._locate(j)
         table = block.table.taken(np.arange(block.table.rows)[rows])
-        within = self.shares(table) * posterior[:, None, :]
-        return density.discrete_given(
-            Block(table, part.columns), slice(None), place, within.reshape(len(posterior), -1)
-        )
+        within = self.responsibilities(table) * posterior[:, None, :]
+        return density.discrete_given(Block(table, part.columns), slice(None), i, within.reshape(len(posterior), -1))
 
     def expected(self, block: Block, c: int) -> Array:
         """Return the mean of every cell in class c, given the other cells of its row."""
-        shares = self.shares(block.table)[:, :, c]
+        p = self.responsibilities(block.table)[:, :, c]
         x = np.zeros((block.table.rows, self._width))
         for part, density in zip(self.inner.parts, self.inner.densities, strict=True):
             for m in np.flatnonzero(self.weights[c] > 0):
                 own = density.expected(Block(block.table, part.columns), int(m) * self.classes + c)
-                x[:, self._places(part)] += shares[:, [m]] * own
+                x[:, self._indices(part)] += p[:, [m]] * own
         return x
 
     def drawn(self, block: Block, codes: Any, generator: "np.random.Generator") -> Array:
         """Draw every cell of rows of the given classes, given the cells that are there."""
-        shares = self.shares(block.table)[np.arange(block.table.rows), :, codes]
-        components = drawn_places(shares, generator) * self.classes + codes
+        p = self.responsibilities(block.table)[np.arange(block.table.rows), :, codes]
+        components = draw_indices(p, generator) * self.classes + codes
         x = np.full((block.table.rows, self._width), np.nan)
         for part, density in zip(self.inner.parts, self.inner.densities, strict=True):
-            x[:, self._places(part)] = density.drawn(Block(block.table, part.columns), components, generator)
+            x[:, self._indices(part)] = density.drawn(Block(block.table, part.columns), components, generator)
         return x
 
     def log_odds(self, block: Block, one: Any, other: Any) -> tuple[Any, Array]:
@@ -224,8 +222,8 @@ class MixedDensity(Density):
         table, rows = block.table, np.arange(block.table.rows)
         total = np.zeros((table.rows, self.classes))
         self.add_log_density(block, total)
-        shares = self.shares(table)
-        likeliest = [shares[rows, :, c].argmax(axis=1) * self.classes + c for c in (one, other)]
+        p = self.responsibilities(table)
+        likeliest = [p[rows, :, c].argmax(axis=1) * self.classes + c for c in (one, other)]
         cells = self.inner.log_odds(table, *likeliest).cells
         if self._columns is not None:
             cells = _placed(cells, self._columns, block)
@@ -242,21 +240,21 @@ def columns_of(parts: tuple[Part, ...]) -> list[int] | None:
 def _placed(cells: Array, columns: list[int], block: Block) -> Array:
     """Return cells of some columns of the table as those of a block, 0 in others."""
     found = np.zeros((len(cells), block.width))
-    for place in range(block.width):
-        if block.number(place) in columns:
-            found[:, place] = cells[:, block.number(place)]
+    for j in range(block.width):
+        if block.number(j) in columns:
+            found[:, j] = cells[:, block.number(j)]
     return found
 
 
 # Components that are tried for a class at most, if their number is to be found.
 _MOST = 8
-# Rows that each component must have, as they are dealt out.
+# Rows that each component must have, on average.
 _ROWS_EACH = 5
 _TOLERANCE = 1e-4
 _STEPS = 100
 
 Line = Callable[[Callable[[], str]], object]
-"""Is told at every step what is being tried, to be called if it is to be shown."""
+"""Is given at every step what is being tried, a function to be called if it is to be shown."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +268,7 @@ class Mixed(Family):
 
     name = "mixture"
     expects = "numbers that every family takes"
-    shares_rows = True
+    needs_density = True
 
     def __post_init__(self) -> None:
         parts = self.parts
@@ -295,7 +293,7 @@ class Mixed(Family):
         return False
 
     def collect(self, block: Block, assignment: Any, given: Density | None = None) -> MixedStatistics:
-        """Share rows among the components of their classes under a given density, and collect them."""
+        """Collect rows, under a given density by which components are responsible for them."""
         if not isinstance(given, MixedDensity):
             raise ValueError("expected a model whose components are known to learn more rows, got none: call fit first")
         return given.collected(block.table, assignment)
@@ -346,7 +344,7 @@ def mix(
 ) -> tuple[Part, MixedStatistics]:
     """Find the components of every class: so many, of each class so many, or with "auto" as many as the BIC favours.
 
-    ``line`` is told what is being tried.
+    ``line`` is given what is being tried.
 
     >>> X = np.array([[-5.0, -5.2, -4.9, -5.1, -5.2, 5.0, 5.1, 4.8, 5.2, 4.9, 0.0, 0.2, -0.1, 0.1]]).T
     >>> rows = Assignment(np.array(["inner", "outer"]), np.repeat([1, 0], [10, 4]).astype(np.int32))

@@ -19,7 +19,7 @@ from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
 from likely.statistics import Array, JointStatistics, Responsibilities, class_weights
 
-# A class that fewer rows than this belong to, all their shares together, is empty.
+# A class that fewer rows than this belong to, all responsibilities together, is empty.
 _NO_ROWS = 1e-3
 # How often EM restarts a class that has become empty.
 _RESTARTS = 3

@@ -40,7 +40,7 @@ class Points(NamedTuple):
     """a matrix of float32 or float64, or the arrays of a sparse one"""
     origin: Array
     """near the mean of every column, or 0 if the rows are sparse; a number of the matrix's kind"""
-    holes: bool | None
+    missing: bool | None
     """whether cells are missing; None if nobody has looked"""
     rows: int
     """the number of rows"""
@@ -65,7 +65,7 @@ class Order(NamedTuple):
 
     @classmethod
     def of(cls, points: Points) -> "Order":
-        """Put rows in order, by their places along a direction that is always the same.
+        """Put rows in order, by their positions along a direction that is always the same.
 
         >>> from likely.data.table import read_table
         >>> order = Order.of(read_points(read_table([[4.0], [9.0], [4.0]])))
@@ -76,11 +76,11 @@ class Order(NamedTuple):
 
     def distinct(self, weights: Array | None) -> tuple[Rows, Array]:
         """Return one of the rows that are equal, of those that count at all, and the weight of all of them."""
-        places = np.flatnonzero(self.fresh)
+        first = np.flatnonzero(self.fresh)
         if weights is None:
-            return self.rows[places], np.diff(places, append=len(self.rows)).astype(np.float64)
-        totals = np.add.reduceat(weights[self.rows], places)
-        return self.rows[places[totals > 0]], totals[totals > 0]
+            return self.rows[first], np.diff(first, append=len(self.rows)).astype(np.float64)
+        totals = np.add.reduceat(weights[self.rows], first)
+        return self.rows[first[totals > 0]], totals[totals > 0]
 
 
 def read_points(table: Table, exactly: bool = False, weights: Array | None = None, look: bool = True) -> Points:
@@ -92,16 +92,16 @@ def read_points(table: Table, exactly: bool = False, weights: Array | None = Non
 
     >>> from likely.data.table import read_table
     >>> points = read_points(read_table([[1.0, 5.0], [3.0, float("nan")]]))
-    >>> points.origin.tolist(), points.holes, points.variance
+    >>> points.origin.tolist(), points.missing, points.variance
     ([2.0, 5.0], True, 0.5)
     """
     cells = readable(table)
     if isinstance(cells, tuple):
         return _read_sparse(table, cells, weights)
     with readable_errors(table, "finite numbers"):
-        holes = native.kmeans_missing(cells) if look else None
+        missing = native.kmeans_missing(cells) if look else None
         # Without missing cells some rows tell well enough where the mean is, if they all count alike.
-        step = 1 if holes or exactly or weights is not None else max(1, table.rows // _SAMPLE)
+        step = 1 if missing or exactly or weights is not None else max(1, table.rows // _SAMPLE)
         some = cells[::step]
         try:
             origin, weight, total, square = (
@@ -119,11 +119,11 @@ def read_points(table: Table, exactly: bool = False, weights: Array | None = Non
     n = np.where(weight > 0, weight, 1.0)
     variances = np.maximum(square / n - (total / n) ** 2, 0.0)
     # Where a cell is missing, a first centre has the origin: there it is the mean, and rounding must not move it.
-    centre = _rounded(origin + total / n, variances, digits=20 if holes else 0).astype(cells.dtype).astype(np.float64)
+    centre = _rounded(origin + total / n, variances, digits=20 if missing else 0).astype(cells.dtype).astype(np.float64)
     known = weight > 0
-    if holes and weights is not None and not known.all():  # only rows of weight 0 have cells there
+    if missing and weights is not None and not known.all():  # only rows of weight 0 have cells there
         cells = np.where(known, cells, np.asarray(np.nan, dtype=cells.dtype))
-    return Points(cells, centre, holes, table.rows, float(np.mean(variances)), known)
+    return Points(cells, centre, missing, table.rows, float(np.mean(variances)), known)
 
 
 def _rounded(mean: Array, variances: Array, digits: int) -> Array:
@@ -156,12 +156,12 @@ def readable(table: Table) -> Any:
         )
     starts, indices = cells.starts, cells.indices
     rows = np.repeat(np.arange(table.rows, dtype=np.int64), np.diff(starts))
-    places = rows * cells.width + indices
-    if (np.diff(places) <= 0).any():  # a cell may be written in several parts, which are to be added
-        places, part_of = np.unique(places, return_inverse=True)
+    positions = rows * cells.width + indices
+    if (np.diff(positions) <= 0).any():  # a cell may be written in several parts, which are to be added
+        positions, part_of = np.unique(positions, return_inverse=True)
         values = np.bincount(part_of, values).astype(values.dtype)
-        starts = np.searchsorted(places, np.arange(table.rows + 1, dtype=np.int64) * cells.width)
-        indices = places % cells.width
+        starts = np.searchsorted(positions, np.arange(table.rows + 1, dtype=np.int64) * cells.width)
+        indices = positions % cells.width
     return (
         np.ascontiguousarray(starts, dtype=np.int64),
         np.ascontiguousarray(indices, dtype=np.int32),
@@ -195,7 +195,7 @@ def kmeans_plus_plus(
     """
     trials = 2 + int(np.log(k)) if greedy else 1
     chances = generator.random((k, trials))
-    return native.kmeans_plus_plus(points.cells, weights, points.origin, bool(points.holes), order.rows, chances)
+    return native.kmeans_plus_plus(points.cells, weights, points.origin, bool(points.missing), order.rows, chances)
 
 
 def random_rows(k: int, order: Order, generator: Generator, weights: Array | None = None) -> Rows:
@@ -290,7 +290,7 @@ class Clustering(NamedTuple):
     """how often the centres were moved"""
     converged: bool
     """whether it ended by itself"""
-    settled: bool
+    unchanged: bool
     """whether it ended since no row changed its cluster"""
     shift: float
     """the squares of the centres' last movements, added up"""
@@ -345,12 +345,12 @@ def iterate(
     """
     least = tolerance * points.variance
     found = native.kmeans_run(
-        points.cells, weights, points.origin, points.holes, np.ascontiguousarray(start), iterations, least, course
+        points.cells, weights, points.origin, points.missing, np.ascontiguousarray(start), iterations, least, course
     )
     if found is None:
         raise UnreadError("expected rows that were looked at, got cells that may be missing or infinite")
-    labels, centres, inertia, taken, settled, shift, told = found
-    return Clustering(centres, labels, inertia, taken, settled or shift <= least, settled, shift, told)
+    labels, centres, inertia, taken, unchanged, shift, inertias = found
+    return Clustering(centres, labels, inertia, taken, unchanged or shift <= least, unchanged, shift, inertias)
 
 
 def restarts(
@@ -363,7 +363,7 @@ def restarts(
     iterations: int = 300,
     tolerance: float = 0.0,
 ) -> Iterator[Clustering]:
-    """Begin anew some times; ``start``: one of STARTS, or the centres."""
+    """Start some times; ``start``: one of STARTS, or the centres."""
     order = Order.of(points) if isinstance(start, str) else None
     for _ in range(times):
         if order is None:
@@ -396,7 +396,7 @@ def nearest(
 ) -> tuple[NDArray[np.int32], float]:
     """Return the nearest centre of each row, and the inertia; ``wanted``: whether that is wanted, else it is NaN."""
     return native.kmeans_nearest(
-        points.cells, weights, points.origin, bool(points.holes), np.ascontiguousarray(centres), wanted
+        points.cells, weights, points.origin, bool(points.missing), np.ascontiguousarray(centres), wanted
     )
 
 
@@ -413,7 +413,7 @@ def of_groups(points: Points, labels: NDArray[np.int32], k: int, weights: Array 
 def about_centres(points: Points, found: Clustering, weights: Array | None = None) -> Statistics:
     """Return the sums of an iteration's clusters about its centres."""
     k = len(found.centres)
-    if points.holes:
+    if points.missing:
         return of_groups(points, found.labels, k, weights)
     n = np.bincount(found.labels, weights, minlength=k).astype(np.float64)[:, None]
     return cluster_sums(n, np.zeros(found.centres.shape), found.centres + points.origin)

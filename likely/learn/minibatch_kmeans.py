@@ -45,7 +45,7 @@ class Running(NamedTuple):
     """the weight of rows since centres of little weight were last looked for"""
 
     @classmethod
-    def begun(cls, centres: Array) -> "Running":
+    def started(cls, centres: Array) -> "Running":
         """Return centres that no row has moved yet."""
         return cls(centres, np.zeros(centres.shape))
 
@@ -57,7 +57,7 @@ class Running(NamedTuple):
         >>> from likely.learn.kmeans import read_points
         >>> from likely.data.table import read_table
         >>> points = read_points(read_table([[0.0], [2.0], [9.0]]))
-        >>> running = Running.begun(np.array([[0.0], [9.0]]) - points.origin)
+        >>> running = Running.started(np.array([[0.0], [9.0]]) - points.origin)
         >>> moved, inertia = running.after(points, None, np.random.default_rng(0), 0.01, print)
         >>> (moved.centres + points.origin).ravel().tolist(), inertia
         ([1.0, 9.0], 4.0)
@@ -145,7 +145,7 @@ def follow(
     if n == 0:
         raise ValueError("expected rows that count, got none with a positive weight")
     batch = min(settings.batch, n)
-    running = Running.begun(_first(points, k, begin, times, generator, rows, counts, settings, say))
+    running = Running.started(_first(points, k, begin, times, generator, rows, counts, settings, say))
     upto = np.cumsum(counts)
     steps = settings.epochs * n // batch
     progress = _Progress(settings, steps, n, batch, settings.tolerance * points.variance, say)
@@ -205,7 +205,7 @@ class _Progress:
 
     def __init__(self, settings: Settings, steps: int, rows: int, batch: int, least: float, say: Say):
         self.settings, self.steps, self.least, self.say = settings, steps, least, say
-        self.share = min(2.0 * batch / (rows + 1), 1.0)
+        self.rate = min(2.0 * batch / (rows + 1), 1.0)
         self.smooth = self.lowest = np.inf
         self.waited = 0
 
@@ -215,7 +215,7 @@ class _Progress:
             self.say(f"Minibatch {where}: mean batch inertia: {inertia}")
             return False
         known = np.isfinite(self.smooth)
-        self.smooth = self.smooth * (1 - self.share) + inertia * self.share if known else inertia
+        self.smooth = self.smooth * (1 - self.rate) + inertia * self.rate if known else inertia
         self.say(f"Minibatch {where}: mean batch inertia: {inertia}, ewa inertia: {self.smooth}")
         if self.least > 0 and shift <= self.least:
             self.say(f"Converged (small centers change) at {where}")

@@ -17,12 +17,12 @@ from likely.learn.one_pass import collect
 from likely.statistics import Array, Assignment, JointStatistics
 
 STARTS = ("k-means++", "assignment")
-# Rows that the first groups are looked for in; all rows are climbed with.
+# Rows that the first groups are looked for in; EM is run on all rows.
 _ENOUGH = 20_000
 # Runs of k-means for each of the first two starts, and how many steps each takes at most.
 _TRIES = 4
 _STEPS = 100
-# Starts whose likelihoods or inertias differ by less than this share have ended at the same: the first is kept.
+# Starts whose likelihoods or inertias differ by less than this fraction have ended at the same: the first is kept.
 ROUNDING = 1e-10
 
 
@@ -162,7 +162,7 @@ def _beside(x: Array, texts: list[SparseRows]) -> SparseRows:
     first = np.cumsum([0, *(part.width for part in parts)])
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(part.starts)) for part in parts])
     order = np.argsort(rows, kind="stable")
-    indices = np.concatenate([part.indices + place for part, place in zip(parts, first, strict=False)])
+    indices = np.concatenate([part.indices + start for part, start in zip(parts, first, strict=False)])
     values = np.concatenate([part.values for part in parts])
     starts = np.searchsorted(rows[order], np.arange(n + 1))
     return SparseRows(starts.astype(np.int64), indices[order], values[order], int(first[-1]))
@@ -190,12 +190,12 @@ def _indicators(column: Array, w: Array) -> Array:
     values, codes = np.unique(column[there], return_inverse=True)
     z = np.full((len(column), len(values)), np.nan)
     z[there] = np.eye(len(values))[codes]
-    shares = _middle(z, w)[1]
-    spread = np.sqrt((shares * (1 - shares)).sum())
-    return np.asarray((z - shares) / (spread if spread > 0 else 1.0))
+    p = _middle(z, w)[1]
+    spread = np.sqrt((p * (1 - p)).sum())
+    return np.asarray((z - p) / (spread if spread > 0 else 1.0))
 
 
-# How fast early batches are forgotten: at ½ or less steps never settle, at 1 the first groups are remembered too long.
+# How fast early batches are forgotten: at ½ or less EM never converges, at 1 first groups are remembered too long.
 _FORGETTING = 0.7
 # A component that is restarted gets this part of an even share of the weight of all rows.
 _SHARE = 10
@@ -218,11 +218,11 @@ class Search(NamedTuple):
     """those that have ended"""
     best: EMResult | None = None
     present: EMState | None = None
-    """where the next one is, if it has begun"""
+    """where the next one is, if it has started"""
 
     @classmethod
     def of(cls, times: int, generator: np.random.Generator) -> Self:
-        """Return a search that has not begun."""
+        """Return a search that has not started."""
         return cls(tuple(generator.integers(1 << 62, size=times + 1).tolist()))
 
     def ended(self, found: EMResult) -> Self:
@@ -234,7 +234,7 @@ class Search(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """What is looked for: so many components of these parts, begun so, until steps gain less than the tolerance."""
+    """What is looked for: so many components of these parts, started so, until steps gain less than the tolerance."""
 
     parts: tuple[Part, ...]
     k: int
@@ -315,8 +315,8 @@ def restarted(rows: Hidden, aim: Aim, statistics: JointStatistics, joint: Joint)
 def _least_likely(log_density: Array, weights: Array, wanted: float) -> Array:
     """Return how much of each row's weight is taken, if the least likely rows of so much weight together are.
 
-    Of rows that are equally likely the same share is taken: neither their order matters, nor whether a row is written
-    twice or has a weight of 2.
+    Of rows that are equally likely the same fraction is taken: neither their order matters, nor whether a row is
+    written twice or has a weight of 2.
 
     >>> _least_likely(np.array([-1.0, -9.0, -2.0, -2.0]), np.array([1.0, 1.0, 1.0, 3.0]), 2.0).tolist()
     [0.0, 1.0, 0.25, 0.75]
@@ -333,11 +333,11 @@ def _least_likely(log_density: Array, weights: Array, wanted: float) -> Array:
 def learned(known: JointStatistics, joint: Joint, batch: Hidden) -> Step:
     """Learn from one more batch (stepwise EM; Cappé and Moulines, 2009): statistics for all rows so far, about.
 
-    Those that are known keep the share 1 − γ, the batch gets γ = (t + 2)^−0.7, where t is how many batches of its
+    Those that are known keep the weight 1 − γ, the batch gets γ = (t + 2)^−0.7, where t is how many batches of its
     weight came before. ``joint`` is what the known ones solve to. The likelihood is the batch's before it is learned.
     """
     found = batch.expect(joint)
     before, more = float(known.weights.sums["weight"].sum()), batch.weight
-    share = (before / more + 2) ** -_FORGETTING
+    rate = (before / more + 2) ** -_FORGETTING
     every = before + more
-    return found._replace(statistics=known * ((1 - share) * every / before) + found.statistics * (share * every / more))
+    return found._replace(statistics=known * ((1 - rate) * every / before) + found.statistics * (rate * every / more))

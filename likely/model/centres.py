@@ -71,8 +71,8 @@ class Centres:
         """Return the distance of each row from each centre, rows × clusters."""
         points, _ = self.points(table)
         centres = given_centres(points, self.cluster_centers)  # as they are shown: one lies at 0 from itself
-        squares = native.kmeans_distances(points.cells, points.origin, bool(points.holes), centres)
-        if points.holes:
+        squares = native.kmeans_distances(points.cells, points.origin, bool(points.missing), centres)
+        if points.missing:
             present = np.count_nonzero(~np.isnan(points.cells), axis=1)[:, None]
             squares *= np.count_nonzero(self.known) / np.maximum(present, 1)
         cells = points.cells[2] if isinstance(points.cells, tuple) else points.cells

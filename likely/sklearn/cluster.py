@@ -288,7 +288,7 @@ class KMeans(CentreFace):
         self._hold_centres(table, points, found.centres, about_centres(points, found, weights))
         self.labels_, self.inertia_ = found.labels, found.inertia
         # scikit-learn counts the iteration in which nothing changes.
-        self.n_iter_ = found.iterations + found.settled
+        self.n_iter_ = found.iterations + found.unchanged
         distinct = found.distinct
         if distinct < self.n_clusters:
             warn(
@@ -315,7 +315,7 @@ class KMeans(CentreFace):
     def _print_course(self, found: Clustering, least: float) -> None:
         for i, inertia in enumerate(found.course):
             self._say(f"Iteration {i}, inertia {inertia}.")
-        if found.settled:
+        if found.unchanged:
             self._say(f"Converged at iteration {found.iterations}: strict convergence.")
         elif found.converged:
             self._say(
@@ -466,7 +466,7 @@ class MiniBatchKMeans(CentreFace):
             self._check_first(table)
             points = read_points(table, weights=weights)
             self._random_state = check_random_state(self.random_state)
-            running = Running.begun(self._begin(points, weights, self._random_state))
+            running = Running.started(self._begin(points, weights, self._random_state))
             self.n_steps_ = 0
         if not hasattr(self, "_random_state"):
             self._random_state = check_random_state(self.random_state)
