@@ -168,13 +168,14 @@ class Joint:
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""
         base = subtract_logs(self.log_weights[one], self.log_weights[other])
-        if len(self.parts) == 1 and self.parts[0].columns is None:
-            cells, rest = self._log_odds_of(0, table, one, other)
-            return LogOdds(base + rest, cells)
-        cells = np.zeros((table.rows, self.width))
-        for i, part in enumerate(self.parts):
-            odds, rest = self._log_odds_of(i, table, one, other)
+        whole = len(self.parts) == 1 and self.parts[0].columns is None
+        cells = np.zeros((0 if whole else table.rows, self.width))
+        for part, density in zip(self.parts, self.densities, strict=True):
+            with readable_errors(table, part.family.expects):
+                odds, rest = density.log_odds(Block(table, part.columns), one, other)
             base = base + rest
+            if whole:
+                return LogOdds(base, odds)  # sparse if the rows are
             cells[:, part.columns] = odds
         return LogOdds(base, cells)
 
@@ -327,11 +328,6 @@ class Joint:
                 add = density.add_scores if compared else density.add_log_density
                 add(Block(table, part.columns), out)
         return out
-
-    def _log_odds_of(self, i: int, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Any, Array]:
-        part = self.parts[i]
-        with readable_errors(table, part.family.expects):
-            return self.densities[i].log_odds(Block(table, part.columns), one, other)
 
 
 def draw_indices(p: Array, generator: "np.random.Generator") -> NDArray[np.int64]:

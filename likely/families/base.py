@@ -221,18 +221,19 @@ class UnsolvableError(np.linalg.LinAlgError):
     columns by name.
     """
 
-    def __init__(self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0):
-        super().__init__(before, after)
-        self.columns, self.before, self.after, self.label, self.rows = columns, before, after, label, rows
-        self.blamed = ""
+    def __init__(
+        self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0, blamed: str = ""
+    ):
+        super().__init__(columns, before, after, label, rows, blamed)  # so it can be sent by workers
+        self.columns, self.before, self.after, self.label, self.rows, self.blamed = self.args
+
+    def __str__(self) -> str:
+        return f"{self.before}{self.blamed}{self.after}"
 
     def named(self, columns: Columns, indices: list[int] | None) -> "UnsolvableError":
         """Return the error in words; ``indices``: those of the block's columns in the table, None if all are."""
-        numbers = self.columns if indices is None else [indices[j] for j in self.columns]
-        named = UnsolvableError(self.columns, self.before, self.after, self.label, self.rows)
-        named.blamed = columns.listed(numbers)
-        named.args = (f"{self.before}{named.blamed}{self.after}",)
-        return named
+        blamed = columns.listed(self.columns if indices is None else [indices[j] for j in self.columns])
+        return UnsolvableError(self.columns, self.before, self.after, self.label, self.rows, blamed)
 
 
 @contextmanager

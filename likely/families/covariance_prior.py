@@ -1,7 +1,7 @@
 """The prior of the covariances of a mixture's components: inverse-Wishart, about the covariance within first groups."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from likely.data.table import Block
 from likely.families.covariance import oas_shrinkage
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, moment_statistics, over
 from likely.statistics import Array, Assignment
+
+if TYPE_CHECKING:
+    from likely.families.gaussian import Gaussian
 
 # A column whose standard deviation is at most this share of its mean is constant: what is left is rounding.
 _ROUNDING = 1e-15
@@ -64,23 +67,21 @@ class CovariancePrior:
     def __repr__(self) -> str:
         return f"CovariancePrior(rows={self.rows:.4g})" if self.rows is not None else "CovariancePrior()"
 
-    def found(
-        self, block: Block, groups: Assignment, *, full: bool, tied: bool, domain: str, width: int
-    ) -> "CovariancePrior":
+    def estimated(self, block: Block, groups: Assignment, family: "Gaussian") -> "CovariancePrior":
         """Return the prior of as many components as there are groups, from rows in first groups such as k-means finds.
 
         The covariance is nine parts of that within the groups and one part of that of all rows, whose volume is first
         divided by the number of groups (as by Fraley and Raftery, 2007), so that no column is without variance. Its
         correlations are shrunk as far as OAS says. d + 2 rows are imagined, or 3 if columns are independent; one
-        component is shrunk as far as OAS says. ``width``: the number of columns of the table.
+        component is shrunk as far as OAS says.
         """
-        own = Moments.of(collect_moments(block, groups, domain, centred=True))
+        own = Moments.of(collect_moments(block, groups, family.domain, centred=True))
         k, n = len(groups.classes), own.n.sum(axis=0)
         of_all = over(own.pooled.scatter[0], n)
         varying = np.flatnonzero(of_all > (_ROUNDING * own.pooled.mean[0]) ** 2)
-        parts = _WITHIN, (1 - _WITHIN) * k ** (-2 / max(width, 1))
-        together = k if tied else 1  # they have their imagined rows in common
-        if not full:
+        parts = _WITHIN, (1 - _WITHIN) * k ** (-2 / max(block.table.columns.width, 1))
+        together = k if family.tied == 1 else 1  # they have their imagined rows in common
+        if family.covariance != "full":
             variance = np.zeros(block.width)
             variance[varying] = (parts[0] * over(own.scatter.sum(axis=0), n) + parts[1] * of_all)[varying]
             return CovariancePrior(variance, (3.0 if self.rows is None else self.rows) / together)

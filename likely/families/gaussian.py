@@ -1,11 +1,10 @@
 """Gaussians: spherical, diagonal or full, by class or tied; their densities, and the log-normal, a Gaussian of logs."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block
@@ -20,7 +19,6 @@ from likely.families.base import (
     QuadraticForm,
     UnsolvableError,
     on_one_line,
-    read_number,
 )
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
@@ -333,24 +331,13 @@ class FlatDirections:
     tolerance: float
     standardised: bool = True
 
-    def left(self, covariance: Array) -> Array:
-        """Return D, columns × rank, with DDᵀ the precision in the directions that are left."""
-        scale, values, vectors, kept = self._axes(covariance)
-        return vectors[:, kept] / scale[:, None] / np.sqrt(values[kept])
+    def solved(self, covariance: Array) -> tuple[Array, Array, Array]:
+        """Return D, columns × rank, with DDᵀ the precision in the directions that are left; and two without gaps.
 
-    def filled(self, covariance: Array) -> tuple[Array, Array]:
-        """Return the covariance with a very large variance in the directions left out, next to flat, and its factor.
-
-        The factor is the lower triangle L with LLᵀ that covariance. It is found from the directions, since Cholesky's
-        way fails where their variances differ so much.
+        These are the covariance with a very large variance in the directions left out, next to flat, and its factor,
+        the lower triangle L with LLᵀ that covariance. It is found from the directions, since Cholesky's way fails where
+        their variances differ so much.
         """
-        scale, values, vectors, kept = self._axes(covariance)
-        values = np.where(kept, values, _NEXT_TO_FLAT * max(values.max(), 1.0))
-        upper: Array = np.linalg.qr((vectors * np.sqrt(values)).T, mode="r")  # type: ignore[assignment]
-        factor = upper.T * np.where(np.diagonal(upper) < 0, -1.0, 1.0) * scale[:, None]
-        return (vectors * values) @ vectors.T * np.outer(scale, scale), factor
-
-    def _axes(self, covariance: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         deviation = np.sqrt(np.diagonal(covariance))
         scale = np.where(deviation > 0, deviation, 1.0) if self.standardised else np.ones_like(deviation)
         values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
@@ -358,7 +345,11 @@ class FlatDirections:
         if not self.standardised:
             least *= np.sqrt(max(values.max(), 0.0))
         kept = np.sqrt(np.maximum(values, 0.0)) > least
-        return scale, values, vectors, kept
+        directions = vectors[:, kept] / scale[:, None] / np.sqrt(values[kept])
+        values = np.where(kept, values, _NEXT_TO_FLAT * max(values.max(), 1.0))
+        upper: Array = np.linalg.qr((vectors * np.sqrt(values)).T, mode="r")  # type: ignore[assignment]
+        factor = upper.T * np.where(np.diagonal(upper) < 0, -1.0, 1.0) * scale[:, None]
+        return directions, (vectors * values) @ vectors.T * np.outer(scale, scale), factor
 
 
 @dataclass(frozen=True)
@@ -406,7 +397,6 @@ class Gaussian(Family):
     pooling: Any = None
     flat: FlatDirections | None = None
     uncorrelated: bool = False
-    structure: Structure = field(init=False, repr=False, compare=False)
 
     name = "gaussian"
     expects = "a finite number"
@@ -422,16 +412,12 @@ class Gaussian(Family):
                 "expected shrinkage='ledoit-wolf' or pseudo_rows, got both: it is estimated from rows that were seen; "
                 "use shrinkage='oas' or a number with imagined ones"
             )
-        structure = STRUCTURES[self.covariance](
-            read_number(self.tied, "tied between 0 and 1"),
-            self.shrinkage,
-            self.target,
-            self.unbiased,
-            self.added_variance,
-            self.floor,
-            self.pooling,
-        )
-        object.__setattr__(self, "structure", structure)
+        _ = self.structure  # which checks its settings
+
+    @property
+    def structure(self) -> Structure:
+        """The kind of covariance, with the settings of this family."""
+        return STRUCTURES[self.covariance](self)
 
     def additive(self, block: Block) -> bool:
         """Say whether sums add up: with missing cells under a full covariance they are expected ones, which do not."""
@@ -524,15 +510,7 @@ class Gaussian(Family):
         """Return the family of a mixture, its prior found from rows in first groups if it is a ``CovariancePrior``."""
         if not isinstance(self.pseudo_rows, CovariancePrior):
             return self
-        prior = self.pseudo_rows.found(
-            block,
-            groups,
-            full=self.covariance == "full",
-            tied=self.tied == 1,
-            domain=self.domain,
-            width=block.table.columns.width,
-        )
-        return replace(self, pseudo_rows=prior)
+        return replace(self, pseudo_rows=self.pseudo_rows.estimated(block, groups, self))
 
     def log_prior(self, density: Density) -> float:
         """Return the logarithm of the prior of a density's covariances, up to a constant; 0 without such a prior."""
@@ -549,8 +527,7 @@ class Gaussian(Family):
             if isinstance(self.pseudo_rows, CovariancePrior):
                 covariances = self.pseudo_rows.without_constants(covariances)
             if self.flat is not None:
-                directions = self.flat.left(covariances[0])
-                filled, factor = self.flat.filled(covariances[0])
+                directions, filled, factor = self.flat.solved(covariances[0])
                 if directions.shape[1] < len(directions):
                     return FlatGaussian(moments.mean, filled[None], factor[None], directions)
                 return FullGaussian(moments.mean, covariances, factor[None])

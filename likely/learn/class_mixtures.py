@@ -226,7 +226,7 @@ class MixedDensity(Density):
         likeliest = [p[rows, :, c].argmax(axis=1) * self.classes + c for c in (one, other)]
         cells = self.inner.log_odds(table, *likeliest).cells
         if self._columns is not None:
-            cells = _placed(cells, self._columns, block)
+            cells = cells[:, [block.number(j) for j in range(block.width)]]
         return cells, subtract_logs(total[rows, one], total[rows, other]) - cells.sum(axis=1)
 
 
@@ -235,15 +235,6 @@ def columns_of(parts: tuple[Part, ...]) -> list[int] | None:
     if any(part.columns is None for part in parts):
         return None
     return sorted(j for part in parts for j in part.columns or ())
-
-
-def _placed(cells: Array, columns: list[int], block: Block) -> Array:
-    """Return cells of some columns of the table as those of a block, 0 in others."""
-    found = np.zeros((len(cells), block.width))
-    for j in range(block.width):
-        if block.number(j) in columns:
-            found[:, j] = cells[:, block.number(j)]
-    return found
 
 
 # Components that are tried for a class at most, if their number is to be found.

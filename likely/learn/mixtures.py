@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -262,9 +262,6 @@ def search_mixture(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Sear
     """Run EM from as many starts as there are seeds; ``watch`` is given the search before every further step."""
     sample = None if aim.first is None else aim.first.sample
 
-    def restart(statistics: JointStatistics, joint: Joint) -> JointStatistics:
-        return restarted(rows, aim, statistics, joint)
-
     while len(search.starts) < len(search.seeds) - 1:
         turn = len(search.starts)
         if search.present is None:
@@ -288,7 +285,7 @@ def search_mixture(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Sear
             aim.parts,
             tolerance=aim.tolerance,
             most=aim.most,
-            restart=restart,
+            restart=partial(restarted, rows, aim),
             watch=lambda at, search=search: watch(search._replace(present=at)),  # type: ignore[misc]
         )
         search = search.ended(found)
