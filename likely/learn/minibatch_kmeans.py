@@ -68,40 +68,29 @@ class Running(NamedTuple):
         weight = self.weight + more
         from_centres = sums.sums["sum"] + more * (sums.origin - batch.origin - self.centres)
         centres = self.centres + from_centres / np.where(weight > 0, weight, 1.0)
-        k = len(centres)
         idle = self.idle + (batch.rows if weights is None else float(weights.sum()))
-        if (weight.max(axis=1) == 0).any() or idle >= 10 * k:
-            idle = 0.0
-            centres, weight = _revived(centres, weight, batch, weights, generator, revive_below, say)
-        return Running(centres, weight, idle), inertia
+        moved = Running(centres, weight, idle)
+        if (weight.max(axis=1) == 0).any() or idle >= 10 * len(centres):
+            moved = moved._revived(batch, weights, generator, revive_below, say)
+        return moved, inertia
 
-
-def _revived(
-    centres: Array,
-    weight: Array,
-    batch: Points,
-    weights: Array | None,
-    generator: Generator,
-    below: float,
-    say: Say,
-) -> tuple[Array, Array]:
-    """Put centres of hardly any weight where rows of the batch are, half of its distinct rows at most."""
-    counts = weight.max(axis=1)
-    light = counts < below * counts.max()
-    if not light.any():
-        return centres, weight
-    order = Order.of(batch)
-    most = len(order.distinct(weights)[0]) // 2
-    if np.count_nonzero(light) > most:
-        light[np.argsort(counts, kind="stable")[most:]] = False
-    number = int(np.count_nonzero(light))
-    if number:
-        say(f"[MiniBatchKMeans] Reassigning {number} cluster centers.")
-        centres, weight = centres.copy(), weight.copy()
-        centres[light] = centres_of_rows(batch, random_rows(number, order, generator, weights))
-        # As much weight as the lightest of the others, so that they are not taken away at once.
-        weight[light] = counts[~light].min()
-    return centres, weight
+    def _revived(self, batch: Points, weights: Array | None, generator: Generator, below: float, say: Say) -> "Running":
+        """Put centres of hardly any weight where rows of the batch are, half of its distinct rows at most."""
+        counts = self.weight.max(axis=1)
+        light = counts < below * counts.max()
+        if not light.any():
+            return self._replace(idle=0.0)
+        order = Order.of(batch)
+        most = len(order.distinct(weights)[0]) // 2
+        if np.count_nonzero(light) > most:
+            light[np.argsort(counts, kind="stable")[most:]] = False
+        centres, weight, number = self.centres.copy(), self.weight.copy(), int(np.count_nonzero(light))
+        if number:
+            say(f"[MiniBatchKMeans] Reassigning {number} cluster centers.")
+            centres[light] = centres_of_rows(batch, random_rows(number, order, generator, weights))
+            # As much weight as the lightest of the others, so that they are not taken away at once.
+            weight[light] = counts[~light].min()
+        return Running(centres, weight)
 
 
 class Followed(NamedTuple):
@@ -145,16 +134,29 @@ def follow(
     if n == 0:
         raise ValueError("expected rows that count, got none with a positive weight")
     batch = min(settings.batch, n)
-    running = Running.started(_first(points, k, begin, times, generator, rows, counts, settings, say))
+    size = init_size(settings, k, n)
+
+    def some() -> NDArray[np.intp]:
+        return np.arange(n) if size == n else np.floor(n * generator.random(size)).astype(np.intp)
+
+    others, least, first = some(), np.inf, np.empty(0)
+    for i in range(times):
+        drawn = some()
+        centres = begin(points.some(rows[drawn]), counts[drawn])
+        inertia = nearest(points.some(rows[others]), centres, counts[others])[1]
+        say(f"Inertia for init {i + 1}/{times}: {inertia}")
+        if i == 0 or inertia < least:
+            least, first = inertia, centres
+    running = Running.started(first)
     upto = np.cumsum(counts)
     steps = settings.epochs * n // batch
     progress = _Progress(settings, steps, n, batch, settings.tolerance * points.variance, say)
     step, ended = 0, False
     for step in range(1, steps + 1):
         drawn = np.searchsorted(upto, upto[-1] * generator.random(batch), side="right")
-        some = points.some(rows[np.minimum(drawn, n - 1)])
+        batch_points = points.some(rows[np.minimum(drawn, n - 1)])
         before = running.centres
-        running, inertia = running.after(some, None, generator, settings.revive_below, say)
+        running, inertia = running.after(batch_points, None, generator, settings.revive_below, say)
         ended = progress.ended(step, inertia / batch, float(((running.centres - before) ** 2).sum()))
         if ended:
             break
@@ -167,37 +169,6 @@ def init_size(settings: Settings, k: int, rows: int) -> int:
     if size is None:
         size = 3 * min(settings.batch, rows)
     return min(size if size >= k else 3 * k, rows)
-
-
-def _first(
-    points: Points,
-    k: int,
-    begin: Begin,
-    times: int,
-    generator: Generator,
-    rows: NDArray[np.int64],
-    counts: Array,
-    settings: Settings,
-    say: Say,
-) -> Array:
-    size = init_size(settings, k, len(rows))
-
-    def some() -> NDArray[np.intp]:
-        if size == len(rows):
-            return np.arange(size)
-        return np.floor(len(rows) * generator.random(size)).astype(np.intp)
-
-    others = some()
-    best: tuple[float, Array] | None = None
-    for i in range(times):
-        drawn = some()
-        centres = begin(points.some(rows[drawn]), counts[drawn])
-        inertia = nearest(points.some(rows[others]), centres, counts[others])[1]
-        say(f"Inertia for init {i + 1}/{times}: {inertia}")
-        if best is None or inertia < best[0]:
-            best = inertia, centres
-    assert best is not None
-    return best[1]
 
 
 class _Progress:
