@@ -12,7 +12,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-# A leap is taken back if it makes the next step this many times as long as the last one.
+# An extrapolation is taken back if it makes the next step this many times as long as the last one.
 _LONGEST = 20.0
 
 
@@ -31,7 +31,7 @@ def iterate(
     *,
     tolerance: float,
     most: int,
-    leap: Callable[[list[T]], T] | None = None,
+    extrapolate: Callable[[list[T]], T] | None = None,
 ) -> Ended[T]:
     """Take EM steps until one changes less than the tolerance, or ``most`` were taken.
 
@@ -43,9 +43,9 @@ def iterate(
         what an EM step leads to
     change
         how far the new is from the old: a difference of parameters, or a gain in log-likelihood; NaN ends the steps
-    leap
+    extrapolate
         where three steps in a row seem to lead (SQUAREM: Varadhan and Roland, 2008), taken after every two steps and
-        taken back if the step from there is much longer, or if it, or the leap, raises LinAlgError
+        taken back if the step from there is much longer, or if it, or the extrapolation, raises LinAlgError
 
     Examples
     --------
@@ -53,7 +53,7 @@ def iterate(
     1.9990234375
     """
     new, moved, length, trail = at, np.inf, np.inf, [at]
-    before: T | None = None  # where the last leap began, which may be taken back
+    before: T | None = None  # where the last extrapolation began, which may be taken back
     for _ in range(most):
         try:
             new = step(at)
@@ -70,11 +70,11 @@ def iterate(
         if np.isnan(moved):
             break
         at, length, before = new, moved, None
-        if leap is not None:
+        if extrapolate is not None:
             trail.append(new)
             if len(trail) == 3:
                 try:
-                    at, before = leap(trail), new
+                    at, before = extrapolate(trail), new
                 except np.linalg.LinAlgError:
                     before = None
                 trail = [at]

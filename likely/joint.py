@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from likely.families import (
     readable_errors,
     subtract_logs,
 )
-from likely.statistics import Array, JointStatistics, Labels, Shared
+from likely.statistics import Array, JointStatistics, Labels, Responsibilities
 
 # Scores are computed for about this many rows × classes at a time.
 _TILE = 1 << 20
@@ -37,15 +37,6 @@ class Encoding(Protocol):
 
     def encoded(self, table: Table) -> Table:
         """Return the rows in other columns."""
-        ...
-
-
-@runtime_checkable
-class HasPrior(Protocol):
-    """A family that says how likely parameters are before any row is seen."""
-
-    def log_prior(self, density: Density) -> float:
-        """Return the logarithm of the prior of a density's parameters, up to a constant."""
         ...
 
 
@@ -69,25 +60,17 @@ class LogOdds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Class weights and, for each block of columns, a density in every class.
-
-    Parameters
-    ----------
-    classes
-        the labels, sorted
-    weights
-        p(y), one for each class
-    parts, densities
-        the blocks, and the density of each
-    width
-        the number of columns of the table
-    """
+    """Class weights and, for each block of columns, a density in every class."""
 
     classes: Labels
+    """the labels, sorted"""
     weights: Array
+    """p(y), one for each class"""
     parts: tuple[Part, ...]
     densities: tuple[Density, ...]
+    """the blocks, and the density of each"""
     width: int
+    """the number of columns of the table"""
 
     @classmethod
     def solve(
@@ -130,7 +113,7 @@ class Joint:
         return out
 
     def likeliest(self, table: Table) -> NDArray[np.int64]:
-        """Return the place of the likeliest class of every row."""
+        """Return the index of the likeliest class of every row."""
         found = [
             native.likeliest(self._score(tile, scores, compared=True), self.log_weights)
             for tile, scores in self._tiles(table)
@@ -143,12 +126,12 @@ class Joint:
         found = [native.log_density(self._score(tile, scores)) for tile, scores in self._tiles(table)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def shares(
+    def responsibilities(
         self, table: Table, codes: NDArray[np.int32] | None = None, weights: Array | None = None
-    ) -> Iterator[tuple[Table, Shared, float]]:
+    ) -> Iterator[tuple[Table, Responsibilities, float]]:
         """Cut the table into tiles, each with p(y | x) of its rows and Σ w log p(x), or log p(x, y) where y is known.
 
-        ``codes``: the places of the classes that are known, −1 of the others; ``weights``: how much rows count.
+        ``codes``: the indices of the classes that are known, −1 of the others; ``weights``: how much rows count.
         """
         self._must_be_density("hidden classes")
         first = 0
@@ -158,8 +141,8 @@ class Joint:
             self._score(tile, scores)
             own = None if weights is None else weights[rows]
             known = None if codes is None else codes[rows]
-            told, class_weights = native.expect_classes(scores, self.log_weights, known, own)
-            yield tile, Shared(self.classes, scores, own, class_weights), told
+            log_likelihood, class_weights = native.expect_classes(scores, self.log_weights, known, own)
+            yield tile, Responsibilities(self.classes, scores, own, class_weights), log_likelihood
 
     def em_step(self, table: Table, codes: NDArray[np.int32] | None, weights: Array | None) -> EMStep | None:
         """Take a step of EM in one pass over the rows, if all columns follow one family that can; None if not."""
@@ -180,23 +163,24 @@ class Joint:
     def log_prior(self) -> float:
         """Return the logarithm of the prior of all parameters, up to a constant."""
         chosen = zip(self.parts, self.densities, strict=True)
-        return sum(part.family.log_prior(density) for part, density in chosen if isinstance(part.family, HasPrior))
+        return sum(part.family.log_prior(density) for part, density in chosen)
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
         """Return what every cell says for class ``one`` of its row against class ``other``."""
         base = subtract_logs(self.log_weights[one], self.log_weights[other])
-        if len(self.parts) == 1 and self.parts[0].columns is None:
-            cells, rest = self._log_odds_of(0, table, one, other)
-            return LogOdds(base + rest, cells)
-        cells = np.zeros((table.rows, self.width))
-        for i, part in enumerate(self.parts):
-            odds, rest = self._log_odds_of(i, table, one, other)
+        whole = len(self.parts) == 1 and self.parts[0].columns is None
+        cells = np.zeros((0 if whole else table.rows, self.width))
+        for part, density in zip(self.parts, self.densities, strict=True):
+            with readable_errors(table, part.family.expects):
+                odds, rest = density.log_odds(Block(table, part.columns), one, other)
             base = base + rest
+            if whole:
+                return LogOdds(base, odds)  # sparse if the rows are
             cells[:, part.columns] = odds
         return LogOdds(base, cells)
 
     def sample(self, n: int, generator: "np.random.Generator") -> tuple[Array, NDArray[np.int64]]:
-        """Draw n rows: first y, then x given y. Returns the rows and the places of their classes."""
+        """Draw n rows: first y, then x given y. Returns the rows and the indices of their classes."""
         self._must_be_density("sample")
         codes = generator.choice(len(self.classes), size=n, p=self.weights)
         x = np.full((n, self.width), np.nan)
@@ -206,11 +190,11 @@ class Joint:
 
     @property
     def categories(self) -> dict[int, Labels]:
-        """The names of the categories of every column that has such, in the order of their places in drawn rows."""
+        """The names of the categories of every column that has such, in the order of their numbers in drawn rows."""
         return {
-            place: names
+            column: names
             for part, density in zip(self.parts, self.densities, strict=True)
-            for j, place in enumerate(self._columns(part))
+            for j, column in enumerate(self._columns(part))
             if (names := density.names_of(j)) is not None
         }
 
@@ -227,10 +211,10 @@ class Joint:
     ) -> tuple[Array, NDArray[np.int64]]:
         """Draw a class of each row given its cells, unless it is known, and then its missing cells.
 
-        Returns all cells and the places of the classes; only those cells that were missing are to be used.
+        Returns all cells and the indices of the classes; only those cells that were missing are to be used.
         """
         self._must_be_density("drawing")
-        drawn = drawn_places(self.classes_given(table, codes), generator)
+        drawn = draw_indices(self.classes_given(table, codes), generator)
         x = np.full((table.rows, self.width), np.nan)
         for part, density in zip(self.parts, self.densities, strict=True):
             x[:, self._columns(part)] = density.drawn(Block(table, part.columns), drawn, generator)
@@ -260,22 +244,23 @@ class Joint:
     ) -> tuple[Array, Array]:
         """Return the values that a column can have, and p(value | the other cells) of every row (rows × values)."""
         values = self.values_of(column)
-        part, density, j = self.place_of(column)
-        others = replace(table, cells=_without(Block(table, None).dense(), column))
+        part, density, j = self.locate(column)
+        cells = np.array(Block(table, None).dense(), dtype=np.float64, order="K")
+        cells[:, column] = np.nan
+        others = replace(table, cells=cells)
         posterior = self.classes_given(others, codes)
-        shares = density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
-        return values, shares
+        return values, density.discrete_given(Block(others, part.columns), slice(None), j, posterior)
 
     def values_of(self, column: int) -> Array:
         """Return the values that a column of categories, or of 0 and 1, can have."""
-        _, density, j = self.place_of(column)
+        _, density, j = self.locate(column)
         found = density.discrete(j)
         if found is None:
             raise ValueError(f"expected a column of categories or of 0 and 1, got column {column}: ask for another")
         return found[0]
 
-    def place_of(self, column: int) -> tuple[Part, Density, int]:
-        """Return the part that a column belongs to, its density, and the column's place in it."""
+    def locate(self, column: int) -> tuple[Part, Density, int]:
+        """Return the part that a column belongs to, its density, and the column's index in it."""
         for part, density in zip(self.parts, self.densities, strict=True):
             columns = self._columns(part)
             if column in columns:
@@ -329,11 +314,11 @@ class Joint:
         """Cut the table into tiles of rows, each with the scores to fill."""
         k = len(self.classes)
         step = max(_TILE // k, 1024)
-        # Without a place for all scores, every tile takes the same one: the scores of one are gone with the next.
-        place = np.empty((min(step, table.rows), k)) if out is None else None
+        # Without an array for all scores, every tile takes the same one: the scores of one are gone with the next.
+        scores = np.empty((min(step, table.rows), k)) if out is None else None
         for first in range(0, max(table.rows, 1), step):
             tile = table.between(first, first + step)
-            yield tile, out[first : first + step] if place is None else place[: tile.rows]  # type: ignore[index]
+            yield tile, out[first : first + step] if scores is None else scores[: tile.rows]  # type: ignore[index]
 
     def _score(self, table: Table, out: Array, *, compared: bool = False) -> Array:
         """Fill ``out`` with log p(x, y); if classes are only compared, up to a term that they share."""
@@ -344,24 +329,12 @@ class Joint:
                 add(Block(table, part.columns), out)
         return out
 
-    def _log_odds_of(self, i: int, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[Any, Array]:
-        part = self.parts[i]
-        with readable_errors(table, part.family.expects):
-            return self.densities[i].log_odds(Block(table, part.columns), one, other)
 
-
-def drawn_places(shares: Array, generator: "np.random.Generator") -> NDArray[np.int64]:
-    """Draw a place of every row by its shares (rows × places)."""
-    below = np.cumsum(shares, axis=1)
-    drawn = (generator.random(len(shares))[:, None] * below[:, -1:] >= below).sum(axis=1)
-    return np.asarray(np.minimum(drawn, shares.shape[1] - 1))
-
-
-def _without(cells: NDArray[Any], column: int) -> Array:
-    """Return the cells with one column missing."""
-    x = np.array(cells, dtype=np.float64, order="K")
-    x[:, column] = np.nan
-    return x
+def draw_indices(p: Array, generator: "np.random.Generator") -> NDArray[np.int64]:
+    """Draw an index of every row by its probabilities (rows × indices)."""
+    below = np.cumsum(p, axis=1)
+    drawn = (generator.random(len(p))[:, None] * below[:, -1:] >= below).sum(axis=1)
+    return np.asarray(np.minimum(drawn, p.shape[1] - 1))
 
 
 def _fill_likeliest(x: Array, density: Density, block: Block, j: int, posterior: Array) -> None:
@@ -370,7 +343,7 @@ def _fill_likeliest(x: Array, density: Density, block: Block, j: int, posterior:
     missing = np.flatnonzero(np.isnan(block.single(j).values()[:, 0]))
     x[missing] = np.nan
     kinds = block.table.kinds
-    numbers = bool(kinds) and kinds[block.number(j)] == "integer"  # each has a share of its own, but they are numbers
+    numbers = bool(kinds) and kinds[block.number(j)] == "integer"  # taken for categories, but numbers
     step = max(_TILE // max(len(values), 1), 1)
     for first in range(0, len(missing) if len(values) else 0, step):
         rows = missing[first : first + step]

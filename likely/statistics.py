@@ -16,7 +16,7 @@ from likely import native
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
 
-# Weights that differ by less than this share of what was there differ by rounding only.
+# Weights that differ by less than this fraction of what was there differ by rounding only.
 _ROUNDING = 1e-9
 
 NOT_LEARNED = (
@@ -37,42 +37,27 @@ class Assignment(NamedTuple):
         return Assignment(self.classes, self.codes[rows], None if self.weights is None else self.weights[rows])
 
 
-class Shared(NamedTuple):
-    """How much of each row belongs to each class (rows × classes), and how much the row counts."""
+class Responsibilities(NamedTuple):
+    """How probable each class is of each row, and how much the row counts."""
 
     classes: Labels
-    shares: Array
+    values: Array
+    """rows × classes, C-contiguous"""
     weights: Array | None = None
     class_weights: Array | None = None
     """how much all rows count in each class, if it is known already"""
 
     def each(self) -> Iterator[Assignment]:
-        """Return for each class all rows, weighed by their share of it."""
-        every = np.zeros(len(self.shares), dtype=np.int32)
+        """Return for each class all rows, weighed by their responsibilities for it."""
+        every = np.zeros(len(self.values), dtype=np.int32)
         for c in range(len(self.classes)):
-            share = self.shares[:, c]
-            weights = share.copy() if self.weights is None else self.weights * share
-            yield Assignment(self.classes[c : c + 1], every, weights)
+            own = self.values[:, c]
+            yield Assignment(self.classes[c : c + 1], every, own.copy() if self.weights is None else self.weights * own)
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """Sums over rows, as arrays with named axes. Never changed: every operation returns new statistics.
-
-    Parameters
-    ----------
-    sums
-        the arrays, by name
-    axes
-        the names of each array's axes; statistics that are added are aligned along the axes that have labels
-    labels
-        the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``
-    origin
-        classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset; NaN where a
-        full covariance never saw a cell of the column, whose sums are 0
-    lost
-        with an origin: what rounding took from each sum when statistics were added, so that no digits are lost to
-        many batches either
 
     Examples
     --------
@@ -86,10 +71,17 @@ class Statistics:
     """
 
     sums: Mapping[str, Array]
+    """the arrays, by name"""
     axes: Mapping[str, tuple[str, ...]]
+    """the names of each array's axes; statistics that are added are aligned along the axes that have labels"""
     labels: Mapping[str, Labels]
+    """the labels, sorted, of the axes that may grow: ``"class"``, ``"category"``"""
     origin: Array | None = None
+    """classes × columns; if given, the sums are of x − origin, so that no digits are lost to an offset; NaN where a
+    full covariance never saw a cell of the column, whose sums are 0"""
     lost: Mapping[str, Array] | None = None
+    """with an origin: what rounding took from each sum when statistics were added, so that no digits are lost to
+    many batches either"""
 
     def __post_init__(self) -> None:
         for array in [*self.sums.values(), *self.labels.values(), *(self.lost or {}).values()]:
@@ -103,7 +95,7 @@ class Statistics:
     def __sub__(self, other: "Statistics") -> "Statistics":
         difference = self._combined(other, -1.0).restored()
         aligned = self.aligned({axis: difference.labels[axis] for axis in self.labels})
-        return difference._settled(aligned)
+        return difference._checked(aligned)
 
     def __mul__(self, factor: float) -> "Statistics":
         whole = self.restored()
@@ -116,19 +108,15 @@ class Statistics:
         same = {axis: _same(self.labels[axis], labels[axis]) for axis in self.labels}
         if all(same.values()):
             return self
-        places = {
-            axis: None if same[axis] else np.searchsorted(labels[axis], self.labels[axis]) for axis in self.labels
-        }
+        indices = {axis: np.searchsorted(labels[axis], own) for axis, own in self.labels.items() if not same[axis]}
 
         def spread(array: Array, axes: tuple[str, ...]) -> Array:
-            for position, axis in enumerate(axes):
-                place = places.get(axis)
-                if place is not None:
-                    shape = (*array.shape[:position], len(labels[axis]), *array.shape[position + 1 :])
-                    wider = np.zeros(shape)
-                    wider[(slice(None),) * position + (place,)] = array
-                    array = wider
-            return array
+            sizes = dict(zip(axes, array.shape, strict=False))
+            if not indices.keys() & sizes.keys():
+                return array
+            wider = np.zeros([len(labels[axis]) if axis in indices else size for axis, size in sizes.items()])
+            wider[np.ix_(*(indices.get(axis, np.arange(size)) for axis, size in sizes.items()))] = array
+            return wider
 
         def spread_all(arrays: Mapping[str, Array]) -> dict[str, Array]:
             return {name: spread(array, self.axes[name]) for name, array in arrays.items()}
@@ -141,17 +129,17 @@ class Statistics:
             None if self.lost is None else spread_all(self.lost),
         )
 
-    def of_classes(self, places: slice, labels: Labels) -> "Statistics":
+    def of_classes(self, indices: slice, labels: Labels) -> "Statistics":
         """Return the statistics of some of the classes, under other labels."""
 
         def part(arrays: Mapping[str, Array]) -> dict[str, Array]:
-            return {name: a[places] if self.axes[name][0] == "class" else a for name, a in arrays.items()}
+            return {name: a[indices] if self.axes[name][0] == "class" else a for name, a in arrays.items()}
 
         return Statistics(
             part(self.sums),
             self.axes,
             {**self.labels, "class": labels},
-            None if self.origin is None else self.origin[places],
+            None if self.origin is None else self.origin[indices],
             None if self.lost is None else part(self.lost),
         )
 
@@ -198,7 +186,7 @@ class Statistics:
                 lost[name] += one.lost[name]
         return replace(one, sums=sums, origin=origin, lost=lost)
 
-    def _settled(self, before: "Statistics") -> "Statistics":
+    def _checked(self, before: "Statistics") -> "Statistics":
         """Return the statistics after a subtraction, or raise if more was taken away than was there."""
         sums = dict(self.sums)
         for counted in [name for name in ("weight", "count", "yes", "no") if name in sums]:
@@ -233,9 +221,9 @@ class JointStatistics:
         weights, *blocks = (part.aligned({**part.labels, "class": classes}) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
-    def of_classes(self, places: slice, labels: Labels) -> Self:
+    def of_classes(self, indices: slice, labels: Labels) -> Self:
         """Return the statistics of some of the classes, under other labels."""
-        weights, *blocks = (part.of_classes(places, labels) for part in (self.weights, *self.blocks))
+        weights, *blocks = (part.of_classes(indices, labels) for part in (self.weights, *self.blocks))
         return replace(self, weights=weights, blocks=tuple(blocks))
 
     def __add__(self, other: Self) -> Self:
@@ -252,18 +240,18 @@ class JointStatistics:
     __rmul__ = __mul__
 
 
-def class_weights(assignment: Assignment | Shared) -> Statistics:
+def class_weights(assignment: Assignment | Responsibilities) -> Statistics:
     """Collect the weight of every class.
 
     >>> yes_no = Assignment(np.array(["no", "yes"]), np.array([0, 1, -1, 1], dtype=np.int32))
     >>> class_weights(yes_no).sums["weight"].tolist()
     [1.0, 2.0]
     """
-    if isinstance(assignment, Shared):
-        shares, weights, weight = assignment.shares, assignment.weights, assignment.class_weights
+    if isinstance(assignment, Responsibilities):
+        _, values, weights, weight = assignment
         if weight is None:
             # Not by a product of matrices, whose threads would stay busy for a while.
-            weight = np.einsum("rc->c", shares) if weights is None else np.einsum("rc,r->c", shares, weights)
+            weight = np.einsum("rc->c", values) if weights is None else np.einsum("rc,r->c", values, weights)
         return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": assignment.classes})
     classes, codes, weights = assignment
     known = codes >= 0
@@ -274,7 +262,7 @@ def class_weights(assignment: Assignment | Shared) -> Statistics:
 
 
 def class_shares(counts: Array) -> Array:
-    """Return the share of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
+    """Return the probability of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
     return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
 
 

@@ -17,10 +17,8 @@ from likely.data.table import SparseRows
 from likely.ensemble.exponents import Evidence as GroupEvidence
 from likely.ensemble.exponents import Exponents, Scored
 from likely.ensemble.refining import Unrefined, descended, newton
-from likely.families.bag import Bag
-from likely.families.bag_density import of_present, present
-from likely.families.discounted import Discounted, Evidence
-from likely.families.refinement import Refinement
+from likely.families.bag import Bag, of_present, present
+from likely.families.discounted import Discounted, Evidence, Refinement
 from likely.learn.one_pass import deal
 from likely.statistics import Array, Assignment, Labels, class_weights, union
 from likely.text import TermCounts, WordStatistics, as_texts, collect_sized, kept_numbers

@@ -19,7 +19,7 @@ from likely.ensemble.calibration import LEAST, log_loss
 from likely.ensemble.combinations import Grouped
 from likely.ensemble.features import Features
 from likely.families import Density, Family
-from likely.families.leave_one_out import LeaveOneOut
+from likely.families.categorical import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.joint import Part
@@ -204,8 +204,7 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
 def choose_words(encoded: Table, folds: Folds) -> Chosen:
     """Fit the exponents of discounted words, and score them out of fold."""
     from likely.ensemble.discounting import Dealt, fit_discounted
-    from likely.families.bag import Bag
-    from likely.families.bag_density import of_present, present
+    from likely.families.bag import Bag, of_present, present
     from likely.text import Analyzer, collect_sized
 
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]

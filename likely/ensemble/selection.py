@@ -132,7 +132,7 @@ class Selection:
 
     def collect(self, table: Table, assignment: Assignment) -> JointStatistics:
         """Collect the statistics of more rows, to be added or subtracted."""
-        given = self.densities if any(member.family.shares_rows for member in self.members) else None
+        given = self.densities if any(member.family.needs_density for member in self.members) else None
         return collect(table, assignment, tuple(member.part for member in self.members), given)
 
     def validate(self, width: int, widths: Sequence[int]) -> None:

@@ -18,8 +18,7 @@ from likely.estimators.laws import Laws
 from likely.estimators.protocol import tags_of
 from likely.families import Gaussian, Together
 from likely.joint import Part
-from likely.learn.class_mixture_density import MixedStatistics
-from likely.learn.class_mixtures import Mixed, mix
+from likely.learn.class_mixtures import Mixed, MixedStatistics, mix
 from likely.model.questions import Questions
 from likely.model.state import State
 from likely.statistics import Assignment, JointStatistics, class_weights

@@ -258,7 +258,7 @@ def emptied(state: State) -> State:
 
 def check_one_component(state: State, what: str) -> None:
     """Raise if classes are mixtures: which component is which, and what a row gave to each, is not known."""
-    if any(part.family.shares_rows for part in state.parts):
+    if any(part.family.needs_density for part in state.parts):
         raise ValueError(
             f"expected classes of one component to {what}, got mixtures, whose components depend on all rows: fit "
             "again, or use components=1"

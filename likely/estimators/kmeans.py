@@ -15,16 +15,18 @@ from likely.families import read_number, read_numbers
 from likely.learn.kmeans import (
     STARTS,
     Clustering,
+    Order,
+    Points,
     UnreadError,
     about_centres,
     collect,
     drawn_centres,
     given_centres,
+    read_points,
     restarts,
 )
 from likely.learn.minibatch_kmeans import Settings, follow
 from likely.learn.out_of_core import HiddenRows, moved
-from likely.learn.starts import Order, Points, read_points
 from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.questions import random_generator

@@ -18,9 +18,8 @@ from likely.estimators.laws import Laws
 from likely.estimators.protocol import Estimator, tags_of
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.joint import Part
-from likely.learn.first_groups import STARTS, Sample
 from likely.learn.hidden import EMResult, Hidden, without_empty
-from likely.learn.mixtures import Aim, First, Search, Start, learned, search_mixture
+from likely.learn.mixtures import STARTS, Aim, First, Sample, Search, Start, learned, search_mixture
 from likely.messages import warn
 from likely.model.questions import GROUP, Questions, random_generator
 from likely.model.state import State

@@ -16,9 +16,7 @@ from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
 from likely.estimators.protocol import tags_of
 from likely.families import on_one_line, subtract_logs
-from likely.families.bag import Bag
-from likely.families.bag_density import BagDensity
-from likely.families.counting import Counting
+from likely.families.bag import Bag, BagDensity, Counting
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
 from likely.model.questions import Questions, accuracy, code_of, compared, random_generator

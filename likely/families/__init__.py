@@ -14,10 +14,9 @@ from likely.families.base import (
     readable_errors,
     subtract_logs,
 )
-from likely.families.categorical import Categorical, Numbered, WholeNumbers
+from likely.families.categorical import Categorical, Named, Numbered, WholeNumbers
 from likely.families.covariance_prior import CovariancePrior
 from likely.families.gaussian import Gaussian, GaussianPrior, LogNormal
-from likely.families.named import Named
 from likely.families.positive import Counts, Exponential, Gamma, Poisson
 from likely.families.together import Together
 from likely.families.words import Bernoulli, Complement, Multinomial

@@ -4,8 +4,9 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Columns, Table
 from likely.messages import Advice, Setting
 from likely.native import BadCellError
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
 
 Codes = NDArray[np.int64]
 
@@ -80,11 +81,11 @@ class Density(ABC):
         return np.full((self.classes, 1), np.nan)
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:
-        """Return the values that column j can have and their shares (classes × values), None if it has a density."""
+        """Return the values that column j can have and their probabilities (classes × values); None for a density."""
         return None
 
     def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
-        """Return the share of each of column j's values in some rows (rows × values), given their other columns.
+        """Return the probability of each of column j's values in some rows (rows × values), given their other columns.
 
         ``posterior``: p(class) of these rows.
         """
@@ -138,6 +139,21 @@ class Density(ABC):
         return QuadraticForm(np.zeros((k, d, d)), linear.theta, linear.theta0)
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnwiseDensity(Density):
+    """Columns that are class-conditionally independent; the fields that are arrays are classes × columns."""
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(getattr(self, fields(self)[0].name))
+
+    def column(self, j: int) -> Self:
+        """Return the density of one column."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(self, **{name: a[:, [j]] for name, a in own.items() if isinstance(a, np.ndarray)})
+
+
 class Family(ABC):
     """What x looks like within one class. Families are values: frozen, compared by their parameters."""
 
@@ -145,22 +161,24 @@ class Family(ABC):
     expects: str
     calibrated = False
     """Whether scores were fitted on rows that were held out, so that they give probabilities to be trusted."""
-    shares_rows = False
-    """Whether a density must be given to collect more rows, as it says which part of a class they belong to."""
+    needs_density = False
+    """Whether a density must be given to collect more rows, as it tells which components are responsible."""
     guessed = 0.0
     """The weight of the rows whose classes were guessed: they do not make surer."""
 
-    def collect(self, block: Block, assignment: Assignment | Shared, given: Density | None = None) -> Statistics:
+    def collect(
+        self, block: Block, assignment: Assignment | Responsibilities, given: Density | None = None
+    ) -> Statistics:
         """Collect the sufficient statistics of a block of columns.
 
-        ``given``: where shares of rows belong to classes, the density that the shares were found with.
+        ``given``: the density that the responsibilities were found with, if rows have such.
         """
         with readable_errors(block.table, self.expects):
             try:
                 if isinstance(assignment, Assignment):
                     return self._collect(block, assignment)
                 assert given is not None
-                return self._collect_shared(block, assignment, given)
+                return self._collect_responsibilities(block, assignment, given)
             except UnsolvableError as error:
                 raise error.named(block.table.columns, block.columns) from None
 
@@ -171,9 +189,9 @@ class Family(ABC):
     @abstractmethod
     def _collect(self, block: Block, assignment: Assignment) -> Statistics: ...
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        """Collect the statistics of rows of which a share belongs to each class: one class after the other."""
-        return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
+        """Collect the statistics of rows with responsibilities: one class after the other."""
+        return reduce(operator.add, (self._collect(block, one) for one in r.each()))
 
     def em_step(self, at: EMInput) -> EMStep | None:
         """Take a step of EM in one pass, if this family is all there is and has a kernel for that; None if not."""
@@ -182,6 +200,10 @@ class Family(ABC):
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the dimension of the parameter space: how many numbers the data have chosen in so many classes."""
         raise NotImplementedError(f"expected a family with a density, got {self.name!r}, which only compares classes")
+
+    def log_prior(self, density: Density) -> float:
+        """Return the logarithm of the prior of a density's parameters, up to a constant; 0 without a prior."""
+        return 0.0
 
     def tempered(self, temperature: float) -> "Family":
         """Return the family whose scores are multiplied with a number, if they are calibrated; others stay."""
@@ -199,18 +221,19 @@ class UnsolvableError(np.linalg.LinAlgError):
     columns by name.
     """
 
-    def __init__(self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0):
-        super().__init__(before, after)
-        self.columns, self.before, self.after, self.label, self.rows = columns, before, after, label, rows
-        self.blamed = ""
+    def __init__(
+        self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0, blamed: str = ""
+    ):
+        super().__init__(columns, before, after, label, rows, blamed)  # so it can be sent by workers
+        self.columns, self.before, self.after, self.label, self.rows, self.blamed = self.args
 
-    def named(self, columns: Columns, places: list[int] | None) -> "UnsolvableError":
-        """Return the error in words; ``places``: where the columns of the block are in the table, None if all are."""
-        numbers = self.columns if places is None else [places[j] for j in self.columns]
-        named = UnsolvableError(self.columns, self.before, self.after, self.label, self.rows)
-        named.blamed = columns.listed(numbers)
-        named.args = (f"{self.before}{named.blamed}{self.after}",)
-        return named
+    def __str__(self) -> str:
+        return f"{self.before}{self.blamed}{self.after}"
+
+    def named(self, columns: Columns, indices: list[int] | None) -> "UnsolvableError":
+        """Return the error in words; ``indices``: those of the block's columns in the table, None if all are."""
+        blamed = columns.listed(self.columns if indices is None else [indices[j] for j in self.columns])
+        return UnsolvableError(self.columns, self.before, self.after, self.label, self.rows, blamed)
 
 
 @contextmanager
@@ -220,7 +243,7 @@ def readable_errors(table: Table, expects: str) -> Iterator[None]:
         yield
     except BadCellError as error:
         row, column, value = error.args
-        # The core's exception names a place; the sentence below says it all, so its traceback is left out.
+        # The core's exception names indices; the sentence below says it all, so its traceback is left out.
         negative = f"Negative values in data passed to {table.reader} (input X): " if table.reader and value < 0 else ""
         where = f"{table.row_name(row)} of {table.columns.listed([column])}"
         remedy = _remedy(value, column, table)

@@ -46,7 +46,7 @@ def family_of_integers(block: Block, assignment: Assignment, most_categories: in
     if len(values) < 2 or not n.any():
         return "categorical"
     if not np.all(values == np.trunc(values)):
-        return "gaussian"  # the column was said to be whole, or a sample of it was
+        return "gaussian"  # the column's declared type was whole numbers, or a sample of it was
     counts, n = counts[:, n > 0], n[n > 0]
     price = 0.5 * math.log(max(n.sum(), 2.0))
     k, step = len(n), _step(values)
@@ -75,8 +75,8 @@ def _log_subsets(numbers: float, chosen: int) -> float:
 
 
 def _categorical(counts: Array, n: Array) -> float:
-    shares = counts / n
-    return float((counts * np.log(np.where(counts > 0, shares, 1.0))).sum())
+    p = counts / n
+    return float((counts * np.log(np.where(counts > 0, p, 1.0))).sum())
 
 
 def _gaussian(values: Array, counts: Array, n: Array, step: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from likely.families.base import read_number
-from likely.families.moments import Moments
+from likely.families.moments import Moments, variances_of
 from likely.statistics import Array, Statistics
 
 Shrinkage = float | Literal["oas", "ledoit-wolf"]
@@ -20,79 +20,78 @@ FLOOR = 1e-9
 
 @dataclass(frozen=True)
 class Structure(ABC):
-    """A kind of covariance. ``tied`` is 1 for one covariance of all classes, 0 for one each, or anything between."""
+    """A kind of covariance."""
 
-    tied: float
-    shrinkage: Shrinkage
-    target: str | None
-    unbiased: bool
-    added_variance: float
-    floor: float
-    pooling: Any
+    family: Any
+    """the Gaussian that has the settings"""
 
     targets: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        if self.shrinkage != 0 and not self.targets:
+        if self.family.shrinkage != 0 and not self.targets:
             raise ValueError(
-                f"expected shrinkage=0 for a spherical covariance, got {self.shrinkage!r}: there is nothing simpler to "
-                "shrink it to"
+                f"expected shrinkage=0 for a spherical covariance, got {self.family.shrinkage!r}: there is nothing "
+                "simpler to shrink it to"
             )
-        if isinstance(self.shrinkage, str):
-            if self.shrinkage not in ("oas", "ledoit-wolf"):
-                raise ValueError(f"expected shrinkage 'oas', 'ledoit-wolf' or a number, got {self.shrinkage!r}")
-            if "diagonal" not in self.targets or self.target == "unit":
-                simple = "to the unit matrix" if self.target == "unit" else "of a diagonal covariance"
-                raise ValueError(f"expected a number as shrinkage {simple}, got {self.shrinkage!r}")
-        elif not 0 <= read_number(self.shrinkage, "shrinkage between 0 and 1, 'oas' or 'ledoit-wolf'") <= 1:
-            raise ValueError(f"expected shrinkage between 0 and 1, got {self.shrinkage!r}")
+        if isinstance(self.family.shrinkage, str):
+            if self.family.shrinkage not in ("oas", "ledoit-wolf"):
+                raise ValueError(f"expected shrinkage 'oas', 'ledoit-wolf' or a number, got {self.family.shrinkage!r}")
+            if "diagonal" not in self.targets or self.family.target == "unit":
+                simple = "to the unit matrix" if self.family.target == "unit" else "of a diagonal covariance"
+                raise ValueError(f"expected a number as shrinkage {simple}, got {self.family.shrinkage!r}")
+        elif not 0 <= read_number(self.family.shrinkage, "shrinkage between 0 and 1, 'oas' or 'ledoit-wolf'") <= 1:
+            raise ValueError(f"expected shrinkage between 0 and 1, got {self.family.shrinkage!r}")
         if not 0 <= self.tied <= 1:
             raise ValueError(f"expected tied=True, False or a number between 0 and 1, got {self.tied!r}")
-        if self.target is not None and self.target not in self.targets:
-            raise ValueError(f"expected a target among {self.targets}, got {self.target!r}")
+        if self.family.target is not None and self.family.target not in self.targets:
+            raise ValueError(f"expected a target among {self.targets}, got {self.family.target!r}")
         for name in ("added_variance", "floor"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"expected {name} of 0 or more, got {getattr(self, name)!r}")
-        if self.pooling is not None and self.tied != 1:
+            if not 0 <= getattr(self.family, name) < np.inf:
+                raise ValueError(f"expected {name} of 0 or more, got {getattr(self.family, name)!r}")
+        if self.family.pooling is not None and self.tied != 1:
             raise ValueError(f"expected tied=True where covariances are pooled by weights, got tied={self.tied!r}")
 
     @property
-    def needs_fourth_moments(self) -> bool:
-        """Whether the statistics must hold products of four cells."""
-        return self.shrinkage == "ledoit-wolf"
+    def tied(self) -> float:
+        """1 for one covariance of all classes, 0 for one each, or anything between."""
+        return read_number(self.family.tied, "tied between 0 and 1")
 
     def covariances(self, moments: Moments, statistics: Statistics) -> Array:
         """Return the covariance of every class, or one for all if tied: variances, or matrices if full."""
         n = moments.n
-        degrees = n - (n > 0) if self.unbiased else n
+        degrees = n - (n > 0) if self.family.unbiased else n
         parts = []
-        if self.tied < 1 or self.pooling is not None:
+        if self.tied < 1 or self.family.pooling is not None:
             fourth = self._fourth(statistics, moments.mean)
             # A class of which nothing is known varies like all classes together.
             parts.append((1 - self.tied, self._shrunk(moments.scatter, degrees, n, fourth, moments)))
-        if self.pooling is not None:
-            weights = n.max(axis=1) / n.max(axis=1).sum() if isinstance(self.pooling, str) else self.pooling
+        if self.family.pooling is not None:
+            weights = (
+                n.max(axis=1) / n.max(axis=1).sum() if isinstance(self.family.pooling, str) else self.family.pooling
+            )
             parts = [(1.0, np.einsum("c,c...->...", weights, parts[0][1])[None])]
         elif self.tied > 0:
             fourth = self._fourth(statistics, moments.mean, pooled=True)
             scatter, degrees, n = _summed(moments.scatter, degrees, n)
             parts.append((self.tied, self._shrunk(scatter, degrees, n, fourth, moments)))
-        covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(share * part for share, part in parts))
-        if self.floor == self.added_variance == 0:
+        covariance = np.asarray(parts[0][1] if len(parts) == 1 else sum(weight * part for weight, part in parts))
+        if self.family.floor == self.family.added_variance == 0:
             return covariance
-        variances = self._variances(covariance) + self.addition(moments)
-        if self.floor > 0:
+        variances = variances_of(covariance) + self.addition(moments)
+        if self.family.floor > 0:
             within = _divide(*self._simplified(*_summed(moments.scatter, moments.n)), lambda: np.zeros(()))
             variances = _at_least(
-                variances, self.floor, self._variances(within), self._variances(self._of_all(moments))
+                variances, self.family.floor, variances_of(within), variances_of(self._of_all(moments))
             )
-        return self._with_variances(covariance, variances)
+        covariance = covariance.copy()
+        variances_of(covariance)[:] = variances
+        return covariance
 
     def addition(self, moments: Moments) -> float:
         """Return what is added to every variance: a share of the largest of them over all rows."""
-        if self.added_variance == 0:
+        if self.family.added_variance == 0:
             return 0.0
-        return self.added_variance * float(self._variances(self._of_all(moments)).max())
+        return float(self.family.added_variance * variances_of(self._of_all(moments)).max())
 
     def total(self, moments: Moments, statistics: Statistics) -> Array:
         """Return the covariance of all rows, whatever their class, shrunk as those of the classes are."""
@@ -106,14 +105,14 @@ class Structure(ABC):
 
     def _shrunk(self, scatter: Array, degrees: Array, n: Array, fourth: Array | None, moments: Moments) -> Array:
         covariance = _divide(*self._simplified(scatter, degrees), lambda: self._of_all(moments))
-        if self.shrinkage == 0:
+        if self.family.shrinkage == 0:
             return covariance
-        target = self.target or self.targets[0]
+        target = self.family.target or self.targets[0]
         return self._towards(target, covariance, n.max(axis=1), fourth)
 
     def _fourth(self, statistics: Statistics, mean: Array, *, pooled: bool = False) -> Array | None:
         """Return Σ (x_i−μ_i)²(x_j−μ_j)² of every class."""
-        if not self.needs_fourth_moments:
+        if self.family.shrinkage != "ledoit-wolf":
             return None
         fourth = statistics.rebased(mean).sums["quartic"]
         return fourth.sum(axis=0, keepdims=True) if pooled else fourth
@@ -126,14 +125,6 @@ class Structure(ABC):
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         """Shrink the covariance."""
 
-    @abstractmethod
-    def _variances(self, covariance: Array) -> Array:
-        """Return the variances of the columns."""
-
-    @abstractmethod
-    def _with_variances(self, covariance: Array, variances: Array) -> Array:
-        """Return the covariance with other variances."""
-
 
 class Diagonal(Structure):
     """A variance for every column."""
@@ -144,15 +135,9 @@ class Diagonal(Structure):
         return scatter, degrees
 
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
-        assert not isinstance(self.shrinkage, str)
+        assert not isinstance(self.family.shrinkage, str)
         average: Array = covariance.mean(axis=1, keepdims=True)
-        return (1 - self.shrinkage) * covariance + self.shrinkage * average
-
-    def _variances(self, covariance: Array) -> Array:
-        return covariance
-
-    def _with_variances(self, covariance: Array, variances: Array) -> Array:
-        return variances
+        return np.asarray((1 - self.family.shrinkage) * covariance + self.family.shrinkage * average)
 
 
 class Spherical(Diagonal):
@@ -176,7 +161,7 @@ class Full(Structure):
 
     def _towards(self, target: str, covariance: Array, n: Array, fourth: Array | None) -> Array:
         d = covariance.shape[1]
-        variances = self._variances(covariance)
+        variances = variances_of(covariance)
         scale, varying = np.ones_like(variances), np.full(len(variances), d)
         if target in ("diagonal", "standardised"):
             scale = np.sqrt(np.where(variances > 0, variances, 1.0))
@@ -190,25 +175,17 @@ class Full(Structure):
             aim = np.eye(d) * variances.mean(axis=1)[:, None, None]
         else:
             aim = np.broadcast_to(np.eye(d), covariance.shape)
-        if isinstance(self.shrinkage, str):
+        if isinstance(self.family.shrinkage, str):
             scaled = covariance / (scale[:, :, None] * scale[:, None, :])
             if fourth is None:
                 ratio = _oas(scaled, n, varying)
             else:
                 ratio = _ledoit_wolf(scaled, n, varying, fourth / (scale[:, :, None] * scale[:, None, :]) ** 2)
-            share = _share(*ratio)
+            shrinkage = _fraction(*ratio)
         else:
-            share = np.full(len(covariance), float(self.shrinkage))
-        share = share[:, None, None]
-        return np.asarray((1 - share) * covariance + share * aim)
-
-    def _variances(self, covariance: Array) -> Array:
-        return np.asarray(np.einsum("cii->ci", covariance))
-
-    def _with_variances(self, covariance: Array, variances: Array) -> Array:
-        covariance = covariance.copy()
-        self._variances(covariance)[:] = variances  # a view of the diagonal
-        return covariance
+            shrinkage = np.full(len(covariance), float(self.family.shrinkage))
+        shrinkage = shrinkage[:, None, None]
+        return np.asarray((1 - shrinkage) * covariance + shrinkage * aim)
 
 
 STRUCTURES: dict[str, type[Structure]] = {"spherical": Spherical, "diagonal": Diagonal, "full": Full}
@@ -264,8 +241,8 @@ def oas_shrinkage(correlation: Array, n: float) -> float:
     >>> oas_shrinkage(np.eye(3), 100.0), round(oas_shrinkage(np.array([[1.0, 0.5], [0.5, 1.0]]), 100.0), 3)
     (1.0, 0.129)
     """
-    return float(_share(*_oas(correlation[None], np.array([n]), np.array([len(correlation)])))[0])
+    return float(_fraction(*_oas(correlation[None], np.array([n]), np.array([len(correlation)])))[0])
 
 
-def _share(part: Array, whole: Array) -> Array:
+def _fraction(part: Array, whole: Array) -> Array:
     return np.clip(np.divide(part, whole, out=np.ones_like(part), where=whole > 0), 0.0, 1.0)

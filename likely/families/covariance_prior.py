@@ -1,16 +1,18 @@
 """The prior of the covariances of a mixture's components: inverse-Wishart, about the covariance within first groups."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likely import native
 from likely.data.table import Block
 from likely.families.covariance import oas_shrinkage
-from likely.families.missing import full_statistics
-from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
+from likely.families.moments import Moments, check_pseudo_rows, collect_moments, moment_statistics, over
 from likely.statistics import Array, Assignment
+
+if TYPE_CHECKING:
+    from likely.families.gaussian import Gaussian
 
 # A column whose standard deviation is at most this share of its mean is constant: what is left is rounding.
 _ROUNDING = 1e-15
@@ -31,17 +33,12 @@ class CovariancePrior:
     It is the inverse-Wishart distribution with Ψ = rows · covariance and ν = rows − d − 1, and solving gives the
     posterior mode, (scatter + Ψ) / (n + rows). A column whose variance is 0 here is constant: under a full covariance
     it gets the variance 1 in every class, and so says nothing.
-
-    Parameters
-    ----------
-    covariance
-        columns × columns, or the variance of every column; None if it is yet to be found from the rows
-    rows
-        how many rows are imagined in every class; None if that is yet to be found
     """
 
     covariance: Any = None
+    """columns × columns, or the variance of every column; None if it is yet to be found from the rows"""
     rows: float | None = None
+    """how many rows are imagined in every class; None if that is yet to be found"""
 
     def __post_init__(self) -> None:
         if self.rows is not None:
@@ -70,23 +67,21 @@ class CovariancePrior:
     def __repr__(self) -> str:
         return f"CovariancePrior(rows={self.rows:.4g})" if self.rows is not None else "CovariancePrior()"
 
-    def found(
-        self, block: Block, groups: Assignment, *, full: bool, tied: bool, domain: str, width: int
-    ) -> "CovariancePrior":
+    def estimated(self, block: Block, groups: Assignment, family: "Gaussian") -> "CovariancePrior":
         """Return the prior of as many components as there are groups, from rows in first groups such as k-means finds.
 
         The covariance is nine parts of that within the groups and one part of that of all rows, whose volume is first
         divided by the number of groups (as by Fraley and Raftery, 2007), so that no column is without variance. Its
         correlations are shrunk as far as OAS says. d + 2 rows are imagined, or 3 if columns are independent; one
-        component is shrunk as far as OAS says. ``width``: the number of columns of the table.
+        component is shrunk as far as OAS says.
         """
-        own = Moments.of(collect_moments(block, groups, domain, centred=True))
+        own = Moments.of(collect_moments(block, groups, family.domain, centred=True))
         k, n = len(groups.classes), own.n.sum(axis=0)
         of_all = over(own.pooled.scatter[0], n)
         varying = np.flatnonzero(of_all > (_ROUNDING * own.pooled.mean[0]) ** 2)
-        parts = _WITHIN, (1 - _WITHIN) * k ** (-2 / max(width, 1))
-        together = k if tied else 1  # they have their imagined rows in common
-        if not full:
+        parts = _WITHIN, (1 - _WITHIN) * k ** (-2 / max(block.table.columns.width, 1))
+        together = k if family.tied == 1 else 1  # they have their imagined rows in common
+        if family.covariance != "full":
             variance = np.zeros(block.width)
             variance[varying] = (parts[0] * over(own.scatter.sum(axis=0), n) + parts[1] * of_all)[varying]
             return CovariancePrior(variance, (3.0 if self.rows is None else self.rows) / together)
@@ -96,11 +91,11 @@ class CovariancePrior:
             mixed = parts[0] * within + parts[1] * total
             deviation = np.sqrt(np.diagonal(mixed))
             correlation = _positive(mixed / np.outer(deviation, deviation))
-            share = min(oas_shrinkage(correlation, weight), _MOST_SHRINKAGE)
+            shrinkage = min(oas_shrinkage(correlation, weight), _MOST_SHRINKAGE)
             if k == 1 and rows is None:
-                rows = weight * share / (1 - share)
-                share = 1.0
-            shrunk = (1 - share) * correlation + share * np.eye(len(varying))
+                rows = weight * shrinkage / (1 - shrinkage)
+                shrinkage = 1.0
+            shrunk = (1 - shrinkage) * correlation + shrinkage * np.eye(len(varying))
             covariance[np.ix_(varying, varying)] = shrunk * np.outer(deviation, deviation)
         else:
             covariance[varying, varying] = of_all[varying]
@@ -153,7 +148,7 @@ def _scatters(block: Block, groups: Assignment, own: Moments, columns: Any) -> t
         if not np.isnan(error.args[2]):
             raise
         return _pairwise(block, groups, own, columns)
-    moments = Moments.of(full_statistics(groups.classes, sums, origin))
+    moments = Moments.of(moment_statistics(groups.classes, sums, origin))
     n, some = float(moments.n.sum()), np.ix_(columns, columns)
     return n, (moments.scatter.sum(axis=0) / n)[some], (moments.pooled.scatter[0] / n)[some]
 

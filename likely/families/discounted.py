@@ -1,4 +1,4 @@
-"""Texts by the evidence of their words, each group of words discounted by an exponent of its own."""
+"""Texts by the evidence of their words, each group of words discounted by an exponent, and refined word by word."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -6,14 +6,66 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
-from likely.families.bag import Bag
-from likely.families.bag_density import BagDensity
-from likely.families.refinement import Refinement
+from likely.families.bag import Bag, BagDensity
 from likely.statistics import Array, Labels, Statistics, class_shares, distinct
-from likely.text import VocabularyLimits, WordStatistics, kept_numbers
+from likely.text import VocabularyLimits, WordStatistics, checked_terms, kept_numbers, packed_terms
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Scores that are added to those of words, whatever numbers the words come to have.
+
+    Examples
+    --------
+    >>> found = Refinement.of(pa.array(["a", "b"]), np.array([[1, 2], [3, 4]], dtype=np.float32))
+    >>> found.table(pa.array(["c", "b"]), np.array([1, -1, 0])).tolist()
+    [[0.0, 0.0, 0.0], [4.0, 0.0, 3.0]]
+    """
+
+    offsets: Any
+    characters: Any
+    """where each word begins and the last one ends, and the bytes of all words"""
+    scores: Any
+    """words × classes"""
+
+    def __post_init__(self) -> None:
+        scores = self.scores
+        table = isinstance(scores, np.ndarray) and scores.dtype == np.float32 and scores.ndim == 2
+        if not table or not np.isfinite(scores).all():
+            raise ValueError("expected a table of finite scores of words and classes, got another")
+        if len(scores) != len(self.terms):
+            raise ValueError(f"expected scores of {len(self.terms)} words, got {len(scores)}")
+
+    @classmethod
+    def of(cls, terms: pa.Array, scores: NDArray[np.float32]) -> "Refinement":
+        """Return the scores of these words."""
+        return cls(*packed_terms(terms), scores)
+
+    @cached_property
+    def terms(self) -> pa.Array:
+        """The words."""
+        return checked_terms(self.offsets, self.characters)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "terms"}
+
+    def table(self, terms: pa.Array, indices: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return scores of other words, and of classes of these indices; 0 where a word or a class is new."""
+        import pyarrow.compute as pc
+
+        rows: Any = pc.index_in(terms.cast(pa.large_string()), value_set=self.terms).fill_null(-1).to_numpy()
+        width = self.scores.shape[1]
+        if np.array_equal(rows, np.arange(len(self.scores))) and np.array_equal(indices, np.arange(width)):
+            return self.scores  # type: ignore[no-any-return]
+        found = np.zeros((len(rows), len(indices)), dtype=np.float32)
+        known, classes = np.flatnonzero(rows >= 0), np.flatnonzero(indices >= 0)
+        found[np.ix_(known, classes)] = self.scores[np.ix_(rows[known], indices[classes])]
+        return found
+
 
 # No text has more words than e to this power; what a broken file says otherwise must not become infinite.
 _LARGEST_LOG = 50.0
@@ -21,35 +73,25 @@ _LARGEST_LOG = 50.0
 
 @dataclass(frozen=True, eq=False)
 class Discounted(Bag):
-    """A column of texts as evidence of words: Σ exponent of the word's group × log (count + 1) × evidence.
-
-    Parameters
-    ----------
-    exponents
-        one for each group of words, for a class, and then for each group against it
-    power, usual
-        evidence is divided by the power of the length of a text, its number of different single words, over a usual one
-    prior
-        the exponent of p(class)
-    bias, labels
-        what is added to the scores of the classes of these labels
-    edges
-        of single words, and of longer units: where groups are cut by how much words tell of the class
-    refinement
-        what single words say beside that, of the classes of the labels
-    guessed
-        the weight of texts whose classes were guessed
-    """
+    """A column of texts as evidence of words: Σ exponent of the word's group × log (count + 1) × evidence."""
 
     exponents: Any = field(default_factory=lambda: np.ones(12))
+    """one for each group of words, for a class, and then for each group against it"""
     power: float = 0.0
     usual: float = 1.0
+    """evidence is divided by the power of the length of a text, its number of different single words, over a usual
+    one"""
     prior: float = 1.0
+    """the exponent of p(class)"""
     bias: Any = field(default_factory=lambda: np.zeros(0))
     labels: Any = field(default_factory=lambda: np.zeros(0))
+    """what is added to the scores of the classes of these labels"""
     edges: Any = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
+    """of single words, and of longer units: where groups are cut by how much words tell of the class"""
     refinement: Refinement | None = None
+    """what single words say beside that, of the classes of the labels"""
     guessed: float = 0.0
+    """the weight of texts whose classes were guessed"""
 
     name = "discounted words"
     calibrated = True
@@ -78,14 +120,14 @@ class Discounted(Bag):
         """Return the scores of every word and class."""
         assert isinstance(statistics, WordStatistics)
         kept = Evidence.of(statistics, self.kept)
-        told, documents, evidence, against = kept.said
-        groups = native.word_groups(kept.orders, documents, told, self.edges)
+        information, documents, evidence, against = kept.said
+        groups = native.word_groups(kept.orders, documents, information, self.edges)
         forward, backward = np.split(self.exponents, 2)
         own = groups[kept.words.words]
         exponents = np.where(evidence > 0, forward[own], backward[own])
         differences = exponents * evidence - backward[own] * against[kept.words.codes]
-        places = self._places(statistics.labels["class"])
-        bias = np.append(self.bias, 0.0)[places]  # of a class of which nothing was known: 0
+        indices = self._indices(statistics.labels["class"])
+        bias = np.append(self.bias, 0.0)[indices]  # of a class of which nothing was known: 0
         constant = (self.prior - 1) * np.log(class_shares(kept.weight)) + bias
         return BagDensity(
             self.analyzer,
@@ -100,7 +142,7 @@ class Discounted(Bag):
             constant,
             ("log", self.power, self.usual, 0.0),
             np.zeros(len(constant)),
-            refinement=None if self.refinement is None else self.refinement.table(kept.words.terms, places),
+            refinement=None if self.refinement is None else self.refinement.table(kept.words.terms, indices),
         )
 
     def tempered(self, temperature: float) -> "Discounted":
@@ -116,12 +158,12 @@ class Discounted(Bag):
             refinement=refinement,
         )
 
-    def _places(self, classes: Labels) -> NDArray[np.int64]:
+    def _indices(self, classes: Labels) -> NDArray[np.int64]:
         """Return where classes are among the labels, −1 for those that are not."""
         if not len(self.labels):
             return np.full(len(classes), -1)
-        places = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
-        return np.where(self.labels[places] == classes, places, -1)
+        indices = np.minimum(np.searchsorted(self.labels, classes), len(self.labels) - 1)
+        return np.where(self.labels[indices] == classes, indices, -1)
 
 
 def _is_numbers(array: Any) -> bool:
@@ -135,10 +177,10 @@ class Evidence:
 
     words: WordStatistics
     numbers: NDArray[np.int32]
-    """the place of each word of the statistics among them, −1 if it is left out"""
+    """the index of each word of the statistics among them, −1 if it is left out"""
     orders: NDArray[np.uint8]
     scale: float
-    """the size of a usual text: shares times this are amounts"""
+    """the size of a usual text: fractions times this are amounts"""
 
     @classmethod
     def of(cls, statistics: WordStatistics, rule: VocabularyLimits) -> "Evidence":

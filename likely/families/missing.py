@@ -5,8 +5,8 @@ before, and solves the expected sums for the next parameters. Where nothing chan
 that are there is greatest, or with shrinkage or a prior, the family's own solution reproduces itself. What is returned
 are sums like those of complete rows.
 
-Steps end when no mean and no covariance changes by more than a share of the standard deviations. The likelihood would
-be the worse judge: near its maximum it is flat, so that its last digit says nothing of the parameters' last eight.
+Steps end when no mean and no covariance changes by more than a fraction of the standard deviations. The likelihood
+would be the worse judge: it is flat near its maximum, so its last digit says nothing of the parameters' last eight.
 """
 
 import warnings
@@ -20,21 +20,22 @@ from numpy.typing import NDArray
 from likely import native
 from likely.data.table import Block
 from likely.em import iterate
-from likely.families.moments import Moments, collect_moments, over
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics, class_weights
+from likely.families.moments import Moments, collect_moments, moment_statistics, over, variances_of
+from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
 
 _NAMES = ("weight", "sum", "product")
 _MOST_STEPS = 1000
-# Parameters have settled if no step changes them by more than this share of the standard deviations.
-_SETTLED = 1e-10
+# EM has converged if no step changes them by more than this fraction of the standard deviations.
+_CONVERGED = 1e-10
 # What a change of the logarithm of a determinant counts beside: it falls for ever on the way to a covariance without an
-# inverse, long after the covariance itself has settled.
+# inverse, long after the covariance itself has converged.
 _LOGARITHM = 1e-6
 
 
 class Parameters(NamedTuple):
-    """Means about the origin of each class, covariances of each or of all, their inverses, and −½ log |2πΣ|."""
+    """What sums solve to: means about their origin, covariances of each class or of all, inverses, and −½ log |2πΣ|."""
 
+    statistics: Statistics
     mean: Array
     covariance: Array
     precision: Array
@@ -42,7 +43,7 @@ class Parameters(NamedTuple):
 
     def change(self, other: Self) -> float:
         """Return the largest difference in units of the standard deviations."""
-        deviation = np.sqrt(np.einsum("cii->ci", self.covariance))
+        deviation = np.sqrt(variances_of(self.covariance))
         means = np.abs(self.mean - other.mean) / deviation
         covariances = np.abs(self.covariance - other.covariance) / (deviation[:, :, None] * deviation[:, None, :])
         logarithms = _LOGARITHM * np.abs(self.constant - other.constant)
@@ -65,7 +66,7 @@ class Expectation:
 
     @classmethod
     def of(cls, x: Array, assignment: Assignment, origin: Array) -> Self:
-        """Sum up the complete rows, and keep the others by their pattern of holes; rows without a cell are left out."""
+        """Sum up complete rows, and keep others by their pattern of missing cells; rows without a cell are left out."""
         classes, codes, weights = assignment
         known = ~np.isnan(x)
         counted = known.any(axis=1) & (codes >= 0)
@@ -74,7 +75,7 @@ class Expectation:
         whole = known.all(axis=1)
         k = len(classes)
         o, *sums = native.collect_scatter(x, None, k, np.where(whole, codes, -1).astype(np.int32), weights, False)
-        complete = full_statistics(classes, sums, o).rebased(origin)
+        complete = moment_statistics(classes, sums, o).rebased(origin)
         rows = np.flatnonzero(counted & ~whole)
         bits = np.packbits(known[rows], axis=1)
         _, first, pattern = np.unique(
@@ -98,21 +99,11 @@ class Expectation:
         return Statistics(sums, self.complete.axes, self.complete.labels, self.complete.origin)
 
 
-def full_statistics(classes: Labels, sums: list[Array], origin: Array) -> Statistics:
-    """Return the statistics of a full covariance: weight, sum, product and, if given, cubic and quartic."""
-    named = dict(zip([*_NAMES, "cubic", "quartic"], sums, strict=False))
-    axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in named.items()}
-    return Statistics(named, axes, {"class": classes}, origin)
-
-
-def collect_expected(block: Block, shared: Shared, given: Any) -> Statistics:
+def collect_expected(block: Block, r: Responsibilities, given: Any) -> Statistics:
     """Return the sums of rows with missing cells that are expected under the given Gaussians."""
-    origin = np.ascontiguousarray(np.nan_to_num(given.mean))
-    shares = np.ascontiguousarray(shared.shares)
-    sums = native.collect_responsibility_expected(
-        block.dense(), block.columns, shares, shared.weights, origin, np.ascontiguousarray(given.precision)
-    )
-    return full_statistics(shared.classes, sums, origin)
+    origin, precision = np.ascontiguousarray(np.nan_to_num(given.mean)), np.ascontiguousarray(given.precision)
+    sums = native.collect_responsibility_expected(block.dense(), block.columns, r.values, r.weights, origin, precision)
+    return moment_statistics(r.classes, sums, origin)
 
 
 def collect_missing(
@@ -130,7 +121,7 @@ def collect_missing(
         assert statistics.origin is not None
         own, density = moments(statistics), solve(statistics)
         mean = own.beyond + (own.base - statistics.origin)
-        return Parameters(mean, density.covariance, density.precision, density.constant)
+        return Parameters(statistics, mean, density.covariance, density.precision, density.constant)
 
     available = collect_moments(block, assignment, "real", centred=True)
     x = block.values()
@@ -140,7 +131,7 @@ def collect_missing(
     as_all = np.where(unseen[:, :, None], start.sums["product"], 0.0)
     constant = np.einsum("cii->i", moments(_with_product(start, start.sums["product"] - as_all)).scatter) == 0
     if constant.any():
-        # Of columns that never vary within a class nothing is to be expected: their holes are filled for good.
+        # Of columns that never vary within a class nothing is to be expected: their missing cells are filled for good.
         missing = np.isnan(x)
         to_fill = missing & constant & ~missing.all(axis=1, keepdims=True)
         x = np.where(to_fill, start.origin[assignment.codes], x)
@@ -169,31 +160,20 @@ def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistic
         Assignment(assignment.classes, codes[has_cells], None if weights is None else weights[has_cells])
     ).sums["weight"]
     product = (weight[:, None] * variance)[:, :, None] * np.eye(x.shape[1])
-    return full_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
-
-
-class _At(NamedTuple):
-    """Expected sums, and the parameters that they solve to."""
-
-    statistics: Statistics
-    parameters: Parameters
+    return moment_statistics(assignment.classes, [weight, np.zeros_like(variance), product], own.filled(pooled).mean)
 
 
 def _expected_sums(
-    expectation: Expectation, start: Statistics, parameters: Callable[[Statistics], Parameters]
+    expectation: Expectation, start: Statistics, solve: Callable[[Statistics], Parameters]
 ) -> Statistics:
     """Take EM steps from the start until they change nothing, and return the expected sums."""
-
-    def solved(statistics: Statistics) -> _At:
-        return _At(statistics, parameters(statistics))
-
     found = iterate(
-        solved(start),
-        lambda at: solved(expectation(at.parameters)),
-        lambda new, old: new.parameters.change(old.parameters),
-        tolerance=_SETTLED,
+        solve(start),
+        lambda given: solve(expectation(given)),
+        lambda new, old: new.change(old),
+        tolerance=_CONVERGED,
         most=_MOST_STEPS,
-        leap=lambda trail: solved(_leap([at.statistics for at in trail])),
+        extrapolate=lambda trail: solve(_extrapolate([given.statistics for given in trail])),
     )
     if not found.converged:
         warnings.warn(
@@ -206,7 +186,7 @@ def _expected_sums(
     return found.at.statistics
 
 
-def _leap(trail: list[Statistics]) -> Statistics:
+def _extrapolate(trail: list[Statistics]) -> Statistics:
     """Return the sums to which three in a row seem to lead, class by class (SQUAREM: Varadhan and Roland, 2008)."""
     weight = trail[0].sums["weight"]
     deviation = np.sqrt(np.einsum("cii->ci", trail[2].sums["product"]))

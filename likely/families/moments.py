@@ -9,38 +9,43 @@ import numpy as np
 from likely import native
 from likely.data.table import Block
 from likely.families.base import read_number
-from likely.statistics import Array, Assignment, Shared, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
 
 # Sums of squares below this have lost digits to the smallest number there is.
 _SMALLEST_SQUARE = 1e-290
 
 
 def collect_moments(
-    block: Block, assignment: Assignment | Shared, domain: str, *, centred: bool, second: str = "square"
+    block: Block, assignment: Assignment | Responsibilities, domain: str, *, centred: bool, second: str = "square"
 ) -> Statistics:
     """Collect Σw, Σw(x−o) and a second sum for each class and column, of the cells that are there.
 
     The second is ``"square"``, Σw(x−o)², or ``"excess"``, Σw(u − 1 − log u) with u = x/o. ``centred``: o lies in the
-    middle of each class, so that no offset costs a digit; else o = 0. Squares of rows that are shared are about 0.
+    middle of each class, so that no offset costs a digit; else, and with responsibilities, o = 0.
     """
-    if isinstance(assignment, Shared):
-        return _shared_moments(block, assignment, domain)
+    if isinstance(assignment, Responsibilities):
+        return collect_about(np.zeros((len(assignment.classes), block.width)), block, assignment, domain)
     classes, codes, weights = assignment
-    origin, weight, total, other = native.collect_moments(
+    origin, *sums = native.collect_moments(
         block.dense(), block.columns, domain, len(classes), codes, weights, centred, second
     )
     if centred and second == "square" and domain == "real":
-        check_scale(block, assignment, other)
-    sums = {"weight": weight, "sum": total, second: other}
-    return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": classes}, origin)
+        check_scale(block, assignment, sums[2])
+    return moment_statistics(classes, sums, origin, second)
 
 
-def _shared_moments(block: Block, shared: Shared, domain: str) -> Statistics:
-    origin = np.zeros((len(shared.classes), block.width))
-    shares = np.ascontiguousarray(shared.shares)
-    arrays = native.collect_responsibility_moments(block.dense(), block.columns, domain, shares, shared.weights, origin)
-    sums = dict(zip(("weight", "sum", "square"), arrays, strict=True))
-    return Statistics(sums, dict.fromkeys(sums, ("class", "column")), {"class": shared.classes}, origin)
+def collect_about(origin: Array, block: Block, r: Responsibilities, domain: str) -> Statistics:
+    """Collect Σw, Σw(x−o) and Σw(x−o)² of rows with responsibilities, about an origin (classes × columns)."""
+    sums = native.collect_responsibility_moments(block.dense(), block.columns, domain, r.values, r.weights, origin)
+    return moment_statistics(r.classes, sums, origin)
+
+
+def moment_statistics(classes: Labels, sums: list[Array], origin: Array, second: str = "square") -> Statistics:
+    """Return sums under their names: weight, sum and the second, or of a full covariance product, cubic and quartic."""
+    names = ("weight", "sum", second) if sums[-1].ndim < 3 else ("weight", "sum", "product", "cubic", "quartic")
+    named = dict(zip(names, sums, strict=False))
+    axes = {name: ("class", "column", "other column")[: array.ndim] for name, array in named.items()}
+    return Statistics(named, axes, {"class": classes}, origin)
 
 
 def check_scale(block: Block, assignment: Assignment, squares: Array) -> None:
@@ -97,10 +102,10 @@ class Moments:
         beyond = np.where(seen, (origin - base) + shift, 0.0)
         if "product" in sums:
             scatter = sums["product"] - n[:, :, None] * shift[:, :, None] * shift[:, None, :]
-            diagonal = np.einsum("cii->ci", scatter)
         else:
-            scatter = diagonal = sums["square"] - n * shift**2
-        np.maximum(diagonal, 0.0, out=diagonal)  # a view of the scatter's diagonal, or the scatter itself
+            scatter = sums["square"] - n * shift**2
+        variances = variances_of(scatter)
+        np.maximum(variances, 0.0, out=variances)
         return cls(n, base, beyond, scatter)
 
     @property
@@ -151,6 +156,11 @@ class Moments:
     def filled(self, pooled: "Moments") -> Self:
         """Return moments in which a class without a cell in a column has the mean of all classes there."""
         return replace(self, beyond=np.where(self.n > 0, self.beyond, pooled.beyond))
+
+
+def variances_of(covariance: Array) -> Array:
+    """Return a view of the variances: the diagonals of matrices; what are none are variances themselves."""
+    return covariance if covariance.ndim < 3 else np.asarray(np.einsum("cii->ci", covariance))
 
 
 def over(a: Array, n: Array) -> Array:

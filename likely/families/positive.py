@@ -1,8 +1,7 @@
 """Families of counts and of positive numbers whose statistics are sums of x and of log x."""
 
-import operator
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -10,12 +9,12 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block
-from likely.families.base import Codes, Density, Family, LinearForm
+from likely.families.base import Codes, ColumnwiseDensity, Density, Family, LinearForm
 from likely.families.categorical import LOG_SMALLEST
 from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
-from likely.statistics import Array, Assignment, Shared, Statistics
+from likely.statistics import Array, Assignment, Responsibilities, Statistics
 
-# No mean is below this share of the column's mean over all rows, and no gamma distribution narrower than that.
+# No mean is below this fraction of the column's mean over all rows, and no gamma distribution narrower than that.
 _FLOOR = 1e-9
 
 
@@ -32,11 +31,11 @@ class Positive(Family):
     def __post_init__(self) -> None:
         check_pseudo_rows(self.pseudo_rows)
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         return collect_moments(block, assignment, self.domain, centred=False)
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        return self._collect(block, shared)
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
+        return self._collect(block, r)
 
     def free_parameters(self, density: Density, classes: int) -> int:
         """Return the number of parameters of every class and column that has a cell."""
@@ -66,7 +65,7 @@ class Poisson(Positive):
 class Counts(Poisson):
     """Counts that nobody has declared: a cell that is none says nothing of the class, and is less usual than others."""
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         try:
             return super()._collect(block, assignment)
         except native.BadCellError:
@@ -100,12 +99,11 @@ class Gamma(Positive):
     domain = "positive"
     numbers = 2
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         assert isinstance(assignment, Assignment)
         return collect_moments(block, assignment, self.domain, centred=True, second="excess")
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        return reduce(operator.add, (self._collect(block, one) for one in shared.each()))
+    _collect_responsibilities = Family._collect_responsibilities  # class by class, each about its own origin
 
     def solve(self, statistics: Statistics) -> Density:
         """Return the mean a/b and the shape a of greatest likelihood: log a − ψ(a) = log mean(x) − mean(log x)."""
@@ -120,8 +118,8 @@ class Gamma(Positive):
             origin=mean_of_all[None],
         )
         if self.pseudo_rows > 0:
-            share = over(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
-            own = replace(about_all, sums={k: a + share * pooled.sums[k] for k, a in about_all.sums.items()})
+            factor = over(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
+            own = replace(about_all, sums={k: a + factor * pooled.sums[k] for k, a in about_all.sums.items()})
         seen = own.sums["weight"] > 0
         mean, gap = (np.where(seen, ours, all_) for ours, all_ in zip(_mean_gap(own), _mean_gap(pooled), strict=True))
         never = np.broadcast_to(pooled.sums["weight"] == 0, n.shape)
@@ -139,20 +137,20 @@ def _mean_gap(statistics: Statistics) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonDensity(Density):
-    """Poisson distributions of rate λ; a column that was never seen has the rate NaN, and says nothing."""
-
-    rate: Array
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.rate)
+class PositiveDensity(ColumnwiseDensity):
+    """Densities whose first parameter is the mean."""
 
     @property
     def means(self) -> Array:
         """The mean of every class and column."""
-        return self.rate
+        return np.asarray(getattr(self, fields(self)[0].name))
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonDensity(PositiveDensity):
+    """Poisson distributions of rate λ; a column that was never seen has the rate NaN, and says nothing."""
+
+    rate: Array
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's counts."""
@@ -164,13 +162,10 @@ class PoissonDensity(Density):
         drawn = generator.poisson(np.where(np.isnan(rate), 0.0, rate)).astype(np.float64)
         return np.where(np.isnan(rate), np.nan, drawn)
 
-    def column(self, j: int) -> "PoissonDensity":
-        """Return the density of one column."""
-        return PoissonDensity(self.rate[:, [j]])
-
     def linear_form(self) -> LinearForm | None:
         """Return θ = log λ and θ₀ = −Σλ."""
-        slope, constant = _silent(_log(self.rate), -self.rate)
+        with np.errstate(divide="ignore"):
+            slope, constant = _silent(np.log(self.rate), -self.rate)
         return LinearForm(slope, constant.sum(axis=1))
 
 
@@ -200,10 +195,6 @@ class CountsDensity(PoissonDensity):
         out += scores
         return odd
 
-    def column(self, j: int) -> "CountsDensity":
-        """Return the density of one column."""
-        return CountsDensity(self.rate[:, [j]])
-
 
 def _only_counts(block: Block) -> tuple[Block, NDArray[np.int64]]:
     """Return a block in which numbers that are no counts are missing, and how many there are in each row."""
@@ -215,24 +206,14 @@ def _only_counts(block: Block) -> tuple[Block, NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentialDensity(Density):
+class ExponentialDensity(PositiveDensity):
     """Exponential distributions of mean μ."""
 
     mean: Array
 
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.mean)
-
     @cached_property
     def _slope_and_constant(self) -> tuple[Array, Array]:
         return _silent(-1 / self.mean, -np.log(self.mean))
-
-    @property
-    def means(self) -> Array:
-        """The mean of every class and column."""
-        return self.mean
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
@@ -242,10 +223,6 @@ class ExponentialDensity(Density):
         """Draw a row of each class given."""
         return generator.standard_exponential((len(codes), self.mean.shape[1])) * self.mean[codes]
 
-    def column(self, j: int) -> "ExponentialDensity":
-        """Return the density of one column."""
-        return ExponentialDensity(self.mean[:, [j]])
-
     def linear_form(self) -> LinearForm | None:
         """Return θ = −1/μ and θ₀ = −Σ log μ."""
         slope, constant = self._slope_and_constant
@@ -253,7 +230,7 @@ class ExponentialDensity(Density):
 
 
 @dataclass(frozen=True, eq=False)
-class GammaDensity(Density):
+class GammaDensity(PositiveDensity):
     """Gamma distributions of mean a/b and shape a."""
 
     mean: Array
@@ -264,16 +241,6 @@ class GammaDensity(Density):
         """b of every class and column."""
         return self.shape / self.mean
 
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.shape)
-
-    @property
-    def means(self) -> Array:
-        """The mean of every class and column."""
-        return self.mean
-
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
         native.score_gamma(block.dense(), block.columns, self.mean, self.shape, out)
@@ -282,17 +249,8 @@ class GammaDensity(Density):
         """Draw a row of each class given."""
         return generator.standard_gamma(self.shape[codes]) * (self.mean / self.shape)[codes]
 
-    def column(self, j: int) -> "GammaDensity":
-        """Return the density of one column."""
-        return GammaDensity(self.mean[:, [j]], self.shape[:, [j]])
-
 
 def _silent(slope: Array, constant: Array) -> tuple[Array, Array]:
     """Let columns that were never seen say nothing."""
     never = np.isnan(slope) | np.isnan(constant)
     return np.where(never, 0.0, slope), np.where(never, 0.0, constant)
-
-
-def _log(x: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.log(x)

@@ -12,8 +12,7 @@ import numpy as np
 
 from likely.data.table import Block
 from likely.families.base import Family
-from likely.families.gaussian import Gaussian
-from likely.families.gaussian_density import FullGaussian
+from likely.families.gaussian import FullGaussian, Gaussian
 from likely.families.moments import Moments
 from likely.statistics import Array, Assignment, Statistics
 
@@ -28,13 +27,6 @@ _FULL = Gaussian(covariance="full")
 class Regularised(Family):
     """A Gaussian in every class, whose covariance is pulled to a shared one, and that one to a diagonal.
 
-    Parameters
-    ----------
-    diagonal
-        γ, from 0 to 1
-    strength
-        ν, from 0 to ∞
-
     Examples
     --------
     >>> from likely.data.table import Table
@@ -47,7 +39,9 @@ class Regularised(Family):
     """
 
     diagonal: float = 0.001
+    """γ, from 0 to 1"""
     strength: float = np.inf
+    """ν, from 0 to ∞"""
 
     name = "regularised discriminant"
     expects = Gaussian.expects

@@ -1,4 +1,4 @@
-"""Columns of named categories that depend on each other: one table of shares for all combinations of their categories.
+"""Columns of named categories that depend on each other: a table of probabilities for all combinations of categories.
 
 Statistics count the combinations that rows have. Where a cell is missing, a combination lacks that column: its rows
 count for all that it may be, in the proportions that make all of them likeliest (expectation and maximisation on the
@@ -19,9 +19,8 @@ from likely import native
 from likely.data.table import Block, Table
 from likely.em import iterate
 from likely.families.base import Codes, Density, subtract_logs
-from likely.families.categorical import log_dirichlet, within_classes, without_unseen
-from likely.families.named import Named, NamedDensity, names_in
-from likely.statistics import Array, Assignment, Labels, Shared, Statistics
+from likely.families.categorical import Named, NamedDensity, log_dirichlet, names_in, within_classes, without_unseen
+from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
 
 MOST_COLUMNS = 8
 """The most columns taken together: what each says of a class is a mean over all sets of the others."""
@@ -31,19 +30,19 @@ _STEPS, _CLOSE = 10_000, 1e-13
 
 
 class Together(Named):
-    """Columns of named categories, all combinations of which have a share of their own."""
+    """Columns of named categories, all combinations of which have a probability of their own."""
 
     name = "categories together"
     expects = "a category by its name"
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         cells, names = combined(block)
         one = Block(Table(cells[:, None], categories={0: names}), None)
         counted = super()._collect(one, assignment)
         return Statistics({**counted.sums, "columns": np.zeros(block.width)}, counted.axes, counted.labels)
 
     def solve(self, statistics: Statistics) -> "TogetherDensity":
-        """Return the share of every combination: (count + λ) / Σ (count + λ), with expected counts for holes."""
+        """Return p of every combination, (count + λ) / Σ (count + λ), with expected counts where cells are missing."""
         seen = without_unseen(statistics)
         rows, names = _read(seen)
         shape = tuple(len(each) for each in names)
@@ -53,60 +52,60 @@ class Together(Named):
                 f"expected at most {_MOST_CELLS:,} combinations of categories and classes, got {cells:,}: take fewer "
                 "columns together"
             )
-        known = [{name: place for place, name in enumerate(each)} for each in names]
+        known = [{name: i for i, name in enumerate(each)} for each in names]
         patterns: dict[tuple[int, ...], tuple[list[int], list[tuple[int, ...]]]] = {}
         for i, row in enumerate(rows):
             missing = tuple(j for j, name in enumerate(row) if name is None)
-            numbers, places = patterns.setdefault(missing, ([], []))
+            numbers, indices = patterns.setdefault(missing, ([], []))
             numbers.append(i)
-            places.append(tuple(0 if name is None else known[j][name] for j, name in enumerate(row)))
+            indices.append(tuple(0 if name is None else known[j][name] for j, name in enumerate(row)))
         counts = {}
-        for missing, (numbers, places) in patterns.items():
+        for missing, (numbers, indices) in patterns.items():
             held = tuple(1 if j in missing else size for j, size in enumerate(shape))
             counted = np.zeros((len(seen.sums["count"]), *held))
-            counted[(slice(None), *np.array(places).T)] = seen.sums["count"][:, numbers]
+            counted[(slice(None), *np.array(indices).T)] = seen.sums["count"][:, numbers]
             counts[missing] = counted
-        return TogetherDensity(names, self._shares(counts, (len(seen.sums["count"]), *shape)))
+        return TogetherDensity(names, self._solved(counts, (len(seen.sums["count"]), *shape)))
 
     def free_parameters(self, density: Density, classes: int) -> int:
-        """Return the number of combinations in every class, less one: shares sum to 1."""
+        """Return the number of combinations in every class, less one: probabilities sum to 1."""
         assert isinstance(density, TogetherDensity)
         return classes * max(int(density.shares[0].size) - 1, 0)
 
     def log_prior(self, density: Density) -> float:
-        """Return Σ λ log(share) of all combinations."""
+        """Return Σ λ log p of all combinations."""
         assert isinstance(density, TogetherDensity)
-        shares = density.shares.reshape(density.classes, -1)
-        return log_dirichlet(self.pseudo_counts(*shares.shape), shares)
+        p = density.shares.reshape(density.classes, -1)
+        return log_dirichlet(self.pseudo_counts(*p.shape), p)
 
     def size(self, statistics: Statistics) -> int:
-        """Return how many combinations have a share, or raise ValueError if there are too many, or none are labels."""
+        """Return the number of combinations, or raise ValueError if there are too many, or a label is none."""
         return prod(len(names) for names in _read(statistics)[1])
 
-    def _shares(self, counts: dict[tuple[int, ...], Array], shape: tuple[int, ...]) -> Array:
+    def _solved(self, counts: dict[tuple[int, ...], Array], shape: tuple[int, ...]) -> Array:
         flat = shape[0], prod(shape[1:])
         whole = np.broadcast_to(self.pseudo_counts(*flat), flat).reshape(shape) + counts.pop((), 0.0)
 
-        def shares_of(counted: Array) -> Array:
+        def normalised(counted: Array) -> Array:
             return within_classes(counted.reshape(flat)).reshape(shape)
 
-        def step(shares: Array) -> Array:
+        def step(p: Array) -> Array:
             expected = whole.copy()
             for gone, counted in counts.items():
-                margin = shares.sum(axis=tuple(j + 1 for j in gone), keepdims=True)
-                expected += shares * np.divide(counted, margin, out=np.zeros_like(counted), where=margin > 0)
-            return shares_of(expected)
+                margin = p.sum(axis=tuple(j + 1 for j in gone), keepdims=True)
+                expected += p * np.divide(counted, margin, out=np.zeros_like(counted), where=margin > 0)
+            return normalised(expected)
 
         def change(new: Array, old: Array) -> float:
             return float(np.abs(new - old).max(initial=0.0))
 
         # Missing cells at first count as if columns said nothing of each other.
-        start = shares_of(whole + sum(each / prod(shape[j + 1] for j in gone) for gone, each in counts.items()))
+        start = normalised(whole + sum(each / prod(shape[j + 1] for j in gone) for gone, each in counts.items()))
         return iterate(start, step, change, tolerance=_CLOSE, most=_STEPS if counts else 0).at
 
 
 def combined(block: Block) -> tuple[Array, Labels]:
-    """Return columns of categories as one: the place of every row's combination, NaN if all is missing, and the names.
+    """Return columns of categories as one: the index of every row's combination, NaN if all is missing, and the names.
 
     >>> table = Table(np.array([[0.0, 1.0], [0.0, np.nan]]), categories={0: np.array(["a"]), 1: np.array(["x", "y"])})
     >>> combined(Block(table, None))
@@ -119,11 +118,11 @@ def combined(block: Block) -> tuple[Array, Labels]:
         _check(block.width, prod(sizes))
     flat = np.zeros(block.table.rows)
     for j, size in enumerate(sizes):
-        flat = flat * size + _line_places(block, j, np.arange(size - 1), size - 1)
+        flat = flat * size + _line_indices(block, j, np.arange(size - 1), size - 1)
     seen = np.unique(flat)
     labels = [
-        json.dumps([None if p == len(each) else str(each[p]) for p, each in zip(places, names, strict=True)])
-        for places in np.column_stack(np.unravel_index(seen.astype(np.int64), sizes)).tolist()
+        json.dumps([None if p == len(each) else str(each[p]) for p, each in zip(indices, names, strict=True)])
+        for indices in np.column_stack(np.unravel_index(seen.astype(np.int64), sizes)).tolist()
     ]
     cells = np.searchsorted(seen, flat).astype(np.float64)
     cells[flat == prod(sizes) - 1] = np.nan  # nothing is known of the row
@@ -172,10 +171,10 @@ def _check(columns: int, cells: int) -> None:
         )
 
 
-def _line_places(block: Block, j: int, line: NDArray[Any], size: int) -> NDArray[np.int64]:
-    """Return the place of every row's cell in column j, ``size`` if it has none.
+def _line_indices(block: Block, j: int, line: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """Return the index of every row's cell in column j, ``size`` if it has none.
 
-    ``line`` has the place of every category as the block numbers them, −1 if it has none.
+    ``line`` has the index of every category as the block numbers them, −1 if it has none.
     """
     cells = block.single(j).values()[:, 0]
     codes = np.where(np.isnan(cells), len(line), cells).astype(np.int64)
@@ -184,18 +183,12 @@ def _line_places(block: Block, j: int, line: NDArray[Any], size: int) -> NDArray
 
 @dataclass(frozen=True, eq=False)
 class TogetherDensity(Density):
-    """The shares of all combinations of the categories of some columns.
-
-    Parameters
-    ----------
-    names
-        the categories of each column
-    shares
-        classes × the categories of the first column × those of the second × …
-    """
+    """The probabilities of all combinations of the categories of some columns."""
 
     names: tuple[Labels, ...]
+    """the categories of each column"""
     shares: Array
+    """classes × the categories of the first column × those of the second × …"""
     domain = Together.domain
 
     @property
@@ -209,7 +202,7 @@ class TogetherDensity(Density):
 
     @cached_property
     def _with_margins(self) -> Array:
-        """The shares, with one more place on every axis for all categories of that column together."""
+        """The probabilities, with one more index on every axis for all categories of that column together."""
         whole = self.shares
         for axis in range(1, whole.ndim):
             whole = np.concatenate([whole, whole.sum(axis=axis, keepdims=True)], axis=axis)
@@ -218,21 +211,23 @@ class TogetherDensity(Density):
         return whole
 
     @cached_property
-    def _log_shares(self) -> Array:
+    def _log_probabilities(self) -> Array:
         with np.errstate(divide="ignore"):
             return np.ascontiguousarray(np.log(self._with_margins.reshape(self.classes, -1)).T)
 
     @cached_property
     def _known(self) -> list[dict[Any, int]]:
-        return [{name: place for place, name in enumerate(each)} for each in self.names]
+        return [{name: i for i, name in enumerate(each)} for each in self.names]
 
     def _rows(self, block: Block, rows: Any = slice(None)) -> NDArray[np.int64]:
-        """Return where rows are on every axis, rows × columns; what is missing or unknown has the last place."""
+        """Return where rows are on every axis, rows × columns; what is missing or unknown has the last index."""
         lines = [
             np.array([known.get(name, -1) for name in names_in(block, j)], dtype=np.int64)
             for j, known in enumerate(self._known)
         ]
-        return np.column_stack([_line_places(block, j, line, len(self.names[j]))[rows] for j, line in enumerate(lines)])
+        return np.column_stack(
+            [_line_indices(block, j, line, len(self.names[j]))[rows] for j, line in enumerate(lines)]
+        )
 
     def _flat(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         found = np.ravel_multi_index(tuple(rows.T), self._with_margins.shape[1:])
@@ -241,9 +236,9 @@ class TogetherDensity(Density):
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log probability of every row's categories; of those that are missing, of all they may be."""
         cells = self._flat(self._rows(block)).astype(np.float64)[:, None]
-        n = len(self._log_shares)
+        n = len(self._log_probabilities)
         values, starts = np.arange(n, dtype=np.float64), np.array([0, n])
-        native.score_categories(cells, None, self.domain, values, starts, self._log_shares, out)
+        native.score_categories(cells, None, self.domain, values, starts, self._log_probabilities, out)
 
     def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
@@ -268,51 +263,53 @@ class TogetherDensity(Density):
         return cells
 
     def _given(self, rows: NDArray[np.int64], j: int, codes: Codes) -> Array:
-        """Return the share of every category of column j in rows of given classes, given their other columns."""
-        places: list[Any] = [codes, *rows.T]
-        places = [place[:, None] for place in places]
-        places[j + 1] = np.arange(len(self.names[j]))[None, :]
-        shares: Array = self._with_margins[tuple(places)]
-        total = shares.sum(axis=1, keepdims=True)
+        """Return the probability of every category of column j in rows of given classes, given their other columns."""
+        indices: list[Any] = [codes, *rows.T]
+        indices = [each[:, None] for each in indices]
+        indices[j + 1] = np.arange(len(self.names[j]))[None, :]
+        p: Array = self._with_margins[tuple(indices)]
+        total = p.sum(axis=1, keepdims=True)
         # What no row of the class could be says nothing of the column.
-        return np.asarray(np.where(total > 0, shares / np.where(total > 0, total, 1.0), self._column_shares(j)[codes]))
+        return np.asarray(
+            np.where(total > 0, p / np.where(total > 0, total, 1.0), self._column_probabilities(j)[codes])
+        )
 
-    def _column_shares(self, j: int) -> Array:
+    def _column_probabilities(self, j: int) -> Array:
         return np.asarray(self.shares.sum(axis=tuple(i + 1 for i in range(len(self.names)) if i != j)))
 
     def discrete(self, j: int) -> tuple[Array, Array]:
-        """Return the categories of a column and their shares, whatever the others hold."""
-        return np.arange(len(self.names[j]), dtype=np.float64), self._column_shares(j)
+        """Return the categories of a column and their probabilities, whatever the others hold."""
+        return np.arange(len(self.names[j]), dtype=np.float64), self._column_probabilities(j)
 
     def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
-        """Return the shares of column j's values in some rows, given their other columns."""
-        places = self._rows(block, rows)
-        found = np.zeros((len(places), len(self.names[j])))
+        """Return the probabilities of column j's values in some rows, given their other columns."""
+        indices = self._rows(block, rows)
+        found = np.zeros((len(indices), len(self.names[j])))
         for c in range(self.classes):
-            found += posterior[:, [c]] * self._given(places, j, np.full(len(places), c))
+            found += posterior[:, [c]] * self._given(indices, j, np.full(len(indices), c))
         return found
 
     def column(self, j: int) -> NamedDensity:
         """Return the density of one column, whatever the others hold."""
-        values, shares = self.discrete(j)
-        return NamedDensity(values, np.array([0, len(values)]), shares, self.domain, self.names[j])
+        values, p = self.discrete(j)
+        return NamedDensity(values, np.array([0, len(values)]), p, self.domain, self.names[j])
 
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Array, Array]:
         """Return what every cell says, in the mean over all orders in which the cells could be read."""
         rows, m = self._rows(block), len(self.names)
         last = np.array([len(each) for each in self.names])
 
-        def said(columns: tuple[int, ...]) -> Array:
+        def odds_of(columns: tuple[int, ...]) -> Array:
             part = np.tile(last, (len(rows), 1))
             part[:, columns] = rows[:, columns]
             flat = self._flat(part)
-            return subtract_logs(self._log_shares[flat, one], self._log_shares[flat, other])
+            return subtract_logs(self._log_probabilities[flat, one], self._log_probabilities[flat, other])
 
-        of = {columns: said(columns) for size in range(m + 1) for columns in combinations(range(m), size)}
+        of = {columns: odds_of(columns) for size in range(m + 1) for columns in combinations(range(m), size)}
         odds = np.zeros((len(rows), m))
         for columns, before in of.items():
-            share = factorial(len(columns)) * factorial(m - len(columns) - 1) / factorial(m) if len(columns) < m else 0
+            weight = factorial(len(columns)) * factorial(m - len(columns) - 1) / factorial(m) if len(columns) < m else 0
             for j in set(range(m)) - set(columns):
                 after = of[tuple(sorted((*columns, j)))]
-                odds[:, j] += share * np.where(after == before, 0.0, after - before)
+                odds[:, j] += weight * np.where(after == before, 0.0, after - before)
         return odds, np.zeros(len(rows))

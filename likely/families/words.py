@@ -8,10 +8,10 @@ import numpy as np
 
 from likely import native
 from likely.data.table import Block, SparseRows
-from likely.families.base import Codes, Density, LinearForm, subtract_logs
+from likely.families.base import Codes, ColumnwiseDensity, Density, LinearForm, subtract_logs
 from likely.families.categorical import LOG_SMALLEST, Smoothed, log_dirichlet
 from likely.families.moments import collect_moments
-from likely.statistics import Array, Assignment, Shared, Statistics, class_weights
+from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
 
 
 def _sparse(block: Block) -> SparseRows | None:
@@ -35,14 +35,14 @@ def _domain(threshold: float | None) -> str:
     return "binary" if threshold is None else f"above {float(threshold)!r}"
 
 
-def _holes(cells: SparseRows) -> SparseRows | None:
+def _missing_cells(cells: SparseRows) -> SparseRows | None:
     """Return 1 for each missing cell of sparse rows, or None if there is none."""
     missing = np.isnan(cells.values)
     return cells._replace(values=missing.astype(np.float64)) if missing.any() else None
 
 
-def _log_shares(count: Array, smoothing: Array) -> Array:
-    """Return log (n + λ) / Σ (n + λ), words × classes. A class without words has the shares of all classes."""
+def _log_probabilities(count: Array, smoothing: Array) -> Array:
+    """Return log (n + λ) / Σ (n + λ), words × classes. A class without words has the probabilities of all classes."""
     if not smoothing.all():
         empty = (count + smoothing).sum(axis=1) == 0
         of_all = count.sum(axis=0)
@@ -68,7 +68,7 @@ class Multinomial(Smoothed):
         )
 
     def free_parameters(self, density: Density, classes: int) -> int:
-        """Return the number of words in every class, less one: shares sum to 1."""
+        """Return the number of words in every class, less one: probabilities sum to 1."""
         assert isinstance(density, MultinomialDensity)
         return classes * max(len(density.log_shares) - 1, 0)
 
@@ -78,10 +78,10 @@ class Multinomial(Smoothed):
         smoothing = self.pseudo_counts(*count.shape)
         totals = count.sum(axis=1)
         length = np.divide(totals, rows, out=np.zeros_like(totals), where=rows > 0)
-        return MultinomialDensity(_log_shares(count, smoothing), length)
+        return MultinomialDensity(_log_probabilities(count, smoothing), length)
 
     def log_prior(self, density: Density) -> float:
-        """Return Σ λ log θ, the Dirichlet prior of a density's shares in logarithms, up to a constant."""
+        """Return Σ λ log θ, the logarithm of the Dirichlet prior, up to a constant."""
         assert isinstance(density, MultinomialDensity)
         logs = density.log_shares.T
         pseudo_counts = self.pseudo_counts(*logs.shape)
@@ -104,7 +104,7 @@ class Complement(Multinomial):
         count, rows = statistics.sums["count"], statistics.sums["weight"]
         others = count.sum(axis=0) - count
         smoothing = self.pseudo_counts(*count.shape)
-        logs = _log_shares(others, smoothing)
+        logs = _log_probabilities(others, smoothing)
         if not smoothing.all():
             logs = np.maximum(logs, LOG_SMALLEST)  # scores without end could not be compared
         scores = logs / logs.sum(axis=0) if self.normalized else -logs
@@ -125,10 +125,10 @@ class Bernoulli(Smoothed):
         """How the core reads a cell."""
         return _domain(self.threshold)
 
-    def _collect_shared(self, block: Block, shared: Shared, given: Density) -> Statistics:
-        return super()._collect_shared(block, shared, given) if _sparse(block) else self._collect(block, shared)
+    def _collect_responsibilities(self, block: Block, r: Responsibilities, given: Density) -> Statistics:
+        return super()._collect_responsibilities(block, r, given) if _sparse(block) else self._collect(block, r)
 
-    def _collect(self, block: Block, assignment: Assignment | Shared) -> Statistics:
+    def _collect(self, block: Block, assignment: Assignment | Responsibilities) -> Statistics:
         cells = _sparse(block)
         if cells is not None:
             assert isinstance(assignment, Assignment)
@@ -136,9 +136,9 @@ class Bernoulli(Smoothed):
                 raise ValueError(f"expected a threshold of 0 or more for a sparse matrix, got {self.threshold!r}")
             yes = _collect_sparse(cells, assignment, self.domain)
             weight = class_weights(assignment).sums["weight"][:, None]
-            holes = _holes(cells)
-            if holes is not None:
-                weight = weight - _collect_sparse(holes, assignment, "binary")
+            gone = _missing_cells(cells)
+            if gone is not None:
+                weight = weight - _collect_sparse(gone, assignment, "binary")
         else:
             moments = collect_moments(block, assignment, self.domain, centred=False)
             yes, weight = moments.sums["sum"], moments.sums["weight"]
@@ -157,14 +157,14 @@ class Bernoulli(Smoothed):
         total = weight + 2 * smoothing
         seen = weight.sum(axis=0) > 0
         of_all = np.divide(yes.sum(axis=0), weight.sum(axis=0), out=np.full(yes.shape[1], 0.5), where=seen)
-        share, other = np.broadcast_to(of_all, yes.shape).copy(), np.broadcast_to(1 - of_all, yes.shape).copy()
+        p, q = np.broadcast_to(of_all, yes.shape).copy(), np.broadcast_to(1 - of_all, yes.shape).copy()
         known = np.broadcast_to(total > 0, yes.shape)
-        np.divide(yes + smoothing, total, out=share, where=known)
-        np.divide(no + smoothing, total, out=other, where=known)
-        return BernoulliDensity(np.where(seen, share, np.nan), np.where(seen, other, np.nan), self.threshold)
+        np.divide(yes + smoothing, total, out=p, where=known)
+        np.divide(no + smoothing, total, out=q, where=known)
+        return BernoulliDensity(np.where(seen, p, np.nan), np.where(seen, q, np.nan), self.threshold)
 
     def log_prior(self, density: Density) -> float:
-        """Return Σ λ (log p + log(1 − p)), the prior of a density's shares in logarithms, up to a constant."""
+        """Return Σ λ (log p + log(1 − p)), the logarithm of the prior, up to a constant."""
         assert isinstance(density, BernoulliDensity)
         pseudo_counts = self.pseudo_counts(*density.yes.shape)
         return log_dirichlet(pseudo_counts, density.yes) + log_dirichlet(pseudo_counts, density.no)
@@ -182,7 +182,7 @@ def _sparse_log_odds(cells: SparseRows, values: Any, logs: Array, one: Codes, ot
 
 @dataclass(frozen=True, eq=False)
 class MultinomialDensity(Density):
-    """The share of every word in every class."""
+    """The probability of every word in every class."""
 
     log_shares: Array
     """words × classes"""
@@ -214,10 +214,10 @@ class MultinomialDensity(Density):
 
     def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a bag of words of each class given, of Poisson length with the mean of its class."""
-        shares = np.exp(self._by_class)
-        shares /= shares.sum(axis=1, keepdims=True)
+        p = np.exp(self._by_class)
+        p /= p.sum(axis=1, keepdims=True)
         lengths = generator.poisson(self.length[codes])
-        return generator.multinomial(lengths, shares[codes]).astype(np.float64)
+        return generator.multinomial(lengths, p[codes]).astype(np.float64)
 
     def column(self, j: int) -> "MultinomialDensity":
         """Return the score of one word."""
@@ -235,31 +235,23 @@ class MultinomialDensity(Density):
         return np.where(np.isnan(x) | (x == 0), 0.0, odds), np.zeros(len(x))
 
     def linear_form(self) -> LinearForm | None:
-        """Return θ = the logarithms of the shares."""
+        """Return θ = the logarithms of the probabilities."""
         return LinearForm(self._by_class, np.zeros(self.classes))
 
 
 class ComplementScores(MultinomialDensity):
     """Scores of every word: to be compared between classes, but no probabilities."""
 
-    @property
-    def no_density(self) -> str | None:
-        """What has one."""
-        return "use 'multinomial'"
+    no_density = "use 'multinomial'"
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliDensity(Density):
+class BernoulliDensity(ColumnwiseDensity):
     """p(1) and p(0) of every class and column; NaN in a column that was never seen, which says nothing."""
 
     yes: Array
     no: Array
     threshold: float | None = None
-
-    @property
-    def classes(self) -> int:
-        """The number of classes."""
-        return len(self.yes)
 
     @property
     def shares(self) -> Array:
@@ -279,7 +271,7 @@ class BernoulliDensity(Density):
         return no.sum(axis=1), np.ascontiguousarray((yes - no).T), np.ascontiguousarray(-no.T)
 
     def discrete(self, j: int) -> tuple[Array, Array] | None:
-        """Return 0 and 1 and their shares."""
+        """Return 0 and 1 and their probabilities."""
         return np.array([0.0, 1.0]), np.stack([self.no[:, j], self.yes[:, j]], axis=1)
 
     def add_log_density(self, block: Block, out: Array) -> None:
@@ -289,23 +281,19 @@ class BernoulliDensity(Density):
             zeros, ones, missing = self._sparse_scores
             out += zeros
             native.score_sparse(cells.starts, cells.indices, cells.values, _domain(self.threshold), ones, out)
-            holes = _holes(cells)
-            if holes is not None:
-                native.score_sparse(holes.starts, holes.indices, holes.values, "binary", missing, out)
+            gone = _missing_cells(cells)
+            if gone is not None:
+                native.score_sparse(gone.starts, gone.indices, gone.values, "binary", missing, out)
         else:
             native.score_binary(block.dense(), block.columns, _domain(self.threshold), *self._logs, out)
 
     def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each class given."""
-        share = self.yes[codes]
-        return np.where(np.isnan(share), np.nan, generator.random(share.shape) < share)
-
-    def column(self, j: int) -> "BernoulliDensity":
-        """Return the density of one column."""
-        return BernoulliDensity(self.yes[:, [j]], self.no[:, [j]], self.threshold)
+        p = self.yes[codes]
+        return np.where(np.isnan(p), np.nan, generator.random(p.shape) < p)
 
     def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
-        """Return what every cell says; of sparse rows only the 1s are told one by one, the 0s altogether."""
+        """Return what every cell says; of sparse rows only the 1s count one by one, the 0s altogether."""
         cells = _sparse(block)
         if cells is None:
             return super().log_odds(block, one, other)
@@ -313,9 +301,9 @@ class BernoulliDensity(Density):
         read = cells.values == 1 if self.threshold is None else cells.values > self.threshold
         odds = _sparse_log_odds(cells, read, ones.T, one, other)
         rest = zeros[one] - zeros[other]
-        holes = _holes(cells)
-        if holes is not None:
-            rest = rest + _sparse_log_odds(holes, holes.values, missing.T, one, other).sum(axis=1)
+        gone = _missing_cells(cells)
+        if gone is not None:
+            rest = rest + _sparse_log_odds(gone, gone.values, missing.T, one, other).sum(axis=1)
         return odds, rest
 
     def linear_form(self) -> LinearForm | None:

@@ -17,9 +17,9 @@ from likely.data.table import Columns, Table
 from likely.em import iterate
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
-from likely.statistics import Array, JointStatistics, Shared, class_weights
+from likely.statistics import Array, JointStatistics, Responsibilities, class_weights
 
-# A class that fewer rows than this belong to, all their shares together, is empty.
+# A class that fewer rows than this belong to, all responsibilities together, is empty.
 _NO_ROWS = 1e-3
 # How often EM restarts a class that has become empty.
 _RESTARTS = 3
@@ -38,21 +38,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Hidden:
-    """Rows of which all, some or no classes are known.
-
-    Parameters
-    ----------
-    table
-        the rows
-    codes
-        the indices of the classes that are known, −1 of the others; None if none is known
-    weights
-        how much each row counts
-    """
+    """Rows of which all, some or no classes are known."""
 
     table: Table
+    """the rows"""
     codes: NDArray[np.int32] | None = None
+    """the indices of the classes that are known, −1 of the others; None if none is known"""
     weights: Array | None = None
+    """how much each row counts"""
 
     @property
     def weight(self) -> float:
@@ -66,17 +59,17 @@ class Hidden:
     def expect(self, joint: Joint) -> Step:
         """Take a step: expect the classes of all rows, and collect."""
         if (found := joint.em_step(self.table, self.codes, self.weights)) is not None:
-            counts = class_weights(Shared(joint.classes, np.empty((0, 0)), None, found.class_weights))
+            counts = class_weights(Responsibilities(joint.classes, np.empty((0, 0)), None, found.class_weights))
             return Step(JointStatistics(counts, (found.statistics,)), found.log_likelihood)
         collected, total = [], 0.0
-        for tile, shared, log_likelihood in joint.shares(self.table, self.codes, self.weights):
-            collected.append(collect(tile, shared, joint.parts, joint.densities))
+        for tile, r, log_likelihood in joint.responsibilities(self.table, self.codes, self.weights):
+            collected.append(collect(tile, r, joint.parts, joint.densities))
             total += log_likelihood
         return Step(reduce(operator.add, collected), total)
 
     def log_likelihood(self, joint: Joint) -> float:
         """Return the logarithm of the likelihood of all rows: that of a step, without taking it."""
-        return sum(found for _, _, found in joint.shares(self.table, self.codes, self.weights))
+        return sum(found for _, _, found in joint.responsibilities(self.table, self.codes, self.weights))
 
 
 class EMState(NamedTuple):
@@ -195,22 +188,12 @@ def _without_empty_classes(
 
 
 def without_empty(statistics: JointStatistics) -> tuple[JointStatistics, int]:
-    """Return the statistics of the classes that rows belong to, and how many others there were."""
-    removed = 0
-    while (index := _empty(statistics)) is not None:
-        statistics, removed = _without(statistics, index), removed + 1
-    return statistics, removed
-
-
-def _empty(statistics: JointStatistics) -> int | None:
-    """Return the index of a class that next to no rows belong to, if there is one beside others."""
-    weight = statistics.weights.sums["weight"]
-    index = int(np.argmin(weight))
-    return index if len(weight) > 1 and weight[index] < _NO_ROWS else None
-
-
-def _without(statistics: JointStatistics, index: int) -> JointStatistics:
-    classes = statistics.classes
-    sides = [(slice(0, index), classes[:index]), (slice(index + 1, None), classes[index + 1 :])]
-    left = [statistics.of_classes(part, labels) for part, labels in sides if len(labels)]
-    return reduce(operator.add, left)
+    """Return the statistics of the classes that rows belong to, or of the largest, and how many others there were."""
+    weight, classes = statistics.weights.sums["weight"], statistics.classes
+    kept = np.flatnonzero(weight >= _NO_ROWS)
+    if len(kept) == 0:
+        kept = len(weight) - 1 - np.argmax(weight[::-1], keepdims=True)
+    if len(kept) == len(weight):
+        return statistics, 0
+    parts = (statistics.of_classes(slice(c, c + 1), classes[c : c + 1]) for c in kept.tolist())
+    return reduce(operator.add, parts), len(weight) - len(kept)

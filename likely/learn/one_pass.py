@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Table
 from likely.families import Density
 from likely.joint import Part
-from likely.statistics import Assignment, JointStatistics, Shared, Statistics, class_weights
+from likely.statistics import Assignment, JointStatistics, Responsibilities, Statistics, class_weights
 
 # Cells that are made of columns at a time.
 _TILE = 1 << 22
@@ -20,11 +20,11 @@ _TILE = 1 << 22
 
 def collect(
     table: Table,
-    assignment: Assignment | Shared,
+    assignment: Assignment | Responsibilities,
     parts: tuple[Part, ...],
     given: Sequence[Density | None] | None = None,
 ) -> JointStatistics:
-    """Collect the statistics of rows whose classes are known, or shared as they are under given densities of the parts.
+    """Collect the statistics of rows whose classes are known, or have responsibilities, under given densities of parts.
 
     >>> from likely.families import Gaussian
     >>> from likely.data.labels import read_assignment
@@ -53,14 +53,14 @@ def collect(
 
 
 def deal(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
-    """Return a fold for each row: the rows of each class are dealt in turn, so that every fold has its share.
+    """Return a stratified fold for each row: those of each class in turn, so every fold has as many of it.
 
     >>> deal(np.array([0, 1, 0, 1, 1]), 2).tolist()
     [0, 0, 1, 1, 0]
     """
-    places = np.empty(len(codes), dtype=np.int64)
-    places[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % folds
-    return places
+    found = np.empty(len(codes), dtype=np.int64)
+    found[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % folds
+    return found
 
 
 def collect_folds(

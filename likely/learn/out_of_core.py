@@ -15,8 +15,7 @@ from likely.data.schema import Schema
 from likely.data.table import Block, CellBuffer
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden, Step, em
-from likely.learn.kmeans import cluster_sums, collect, means
-from likely.learn.starts import Points, readable
+from likely.learn.kmeans import Points, cluster_sums, collect, means, readable
 from likely.statistics import Array, JointStatistics, Statistics
 
 # A step of expected cells that gains less for each row is the last, and so is the last of so many.
@@ -25,18 +24,12 @@ _TOLERANCE, _MOST = 1e-10, 200
 
 @dataclass(frozen=True)
 class HiddenRows(Hidden):
-    """Rows that are not in memory, of known or of hidden classes; ``table``: some of them, drawn to start from.
-
-    Parameters
-    ----------
-    everywhere
-        all rows, and what their columns and labels are
-    count
-        how many rows there are that are learned from
-    """
+    """Rows that are not in memory, of known or of hidden classes; ``table``: some of them, drawn to start from."""
 
     everywhere: LabelledRows | None = None
+    """all rows, and what their columns and labels are"""
     count: float = 0.0
+    """how many rows there are that are learned from"""
 
     @property
     def weight(self) -> float:

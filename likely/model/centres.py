@@ -13,8 +13,7 @@ from likely.data.table import Columns, SparseRows, Table
 from likely.engines import engine_of
 from likely.families import on_one_line
 from likely.families.base import readable_errors
-from likely.learn.kmeans import given_centres, means, merged, nearest
-from likely.learn.starts import Points, readable
+from likely.learn.kmeans import Points, given_centres, means, merged, nearest, readable
 from likely.model.questions import GROUP, Questions, answer_lazily
 from likely.model.readers import MatrixReader
 from likely.model.state import not_fitted
@@ -72,8 +71,8 @@ class Centres:
         """Return the distance of each row from each centre, rows × clusters."""
         points, _ = self.points(table)
         centres = given_centres(points, self.cluster_centers)  # as they are shown: one lies at 0 from itself
-        squares = native.kmeans_distances(points.cells, points.origin, bool(points.holes), centres)
-        if points.holes:
+        squares = native.kmeans_distances(points.cells, points.origin, bool(points.missing), centres)
+        if points.missing:
             present = np.count_nonzero(~np.isnan(points.cells), axis=1)[:, None]
             squares *= np.count_nonzero(self.known) / np.maximum(present, 1)
         cells = points.cells[2] if isinstance(points.cells, tuple) else points.cells

@@ -92,7 +92,7 @@ class Partly(NamedTuple):
         state = self.begin(self.table.taken(known), self.assignment.taken(known), None)
         if weight == 0 or known.all():
             return state
-        apart = state.calibrated or any(part.family.shares_rows for part in state.parts)
+        apart = state.calibrated or any(part.family.needs_density for part in state.parts)
         if not apart and not self.table.strings:
             weights = np.where(known, 1.0, weight) * self._weights
             rows = Hidden(self.table, self.assignment.codes, weights)

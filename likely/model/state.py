@@ -126,7 +126,7 @@ class State:
     def collect(self) -> Callable[[Table, Assignment], JointStatistics]:
         """What collects the statistics of more rows, also on workers: it needs nothing else of the state."""
         given = None
-        if any(part.family.shares_rows for part in self.parts):
+        if any(part.family.needs_density for part in self.parts):
             members = () if self.selection is None else self.selection.densities
             given = (*self.joint.densities, *members)
         return partial(collect, parts=self.parts, given=given)

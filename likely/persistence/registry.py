@@ -32,7 +32,7 @@ _OF_MATRICES = {
 _OF_TABLES = {
     "whole numbers": "families.categorical:WholeNumbers",
     "counts": "families.positive:Counts",
-    "named categories": "families.named:Named",
+    "named categories": "families.categorical:Named",
     "categories together": "families.together:Together",
     "bag of words": "families.bag:Bag",
 }
@@ -40,13 +40,13 @@ _OTHERS = {
     "mixture": "learn.class_mixtures:Mixed",
     "discounted words": "families.discounted:Discounted",
     "numbered categories": "families.categorical:Numbered",
-    "left-out categories": "families.leave_one_out:LeaveOneOut",
+    "left-out categories": "families.categorical:LeaveOneOut",
     "regularised": "families.regularised:Regularised",
     "gaussian prior": "families.gaussian:GaussianPrior",
     "covariance prior": "families.covariance_prior:CovariancePrior",
     "flat directions": "families.gaussian:FlatDirections",
-    "refinement": "families.refinement:Refinement",
-    "counting": "families.counting:Counting",
+    "refinement": "families.discounted:Refinement",
+    "counting": "families.bag:Counting",
     "analyzer": "text.analyzer:Analyzer",
     "kept words": "text.vocabulary:VocabularyLimits",
 }

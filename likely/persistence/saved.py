@@ -21,8 +21,7 @@ from likely.ensemble.selection import Selection
 from likely.families import Family, Named, on_one_line
 from likely.families.regularised import Regularised
 from likely.joint import Part
-from likely.learn.class_mixture_density import MixedStatistics
-from likely.learn.class_mixtures import Mixed
+from likely.learn.class_mixtures import Mixed, MixedStatistics
 from likely.learn.kmeans import cluster_sums
 from likely.model.centres import Centres
 from likely.model.readers import MatrixReader, Reader, TableReader, TextReader

@@ -15,15 +15,17 @@ from likely.estimators.fitting import Plan
 from likely.estimators.protocol import Estimator
 from likely.learn.kmeans import (
     Clustering,
+    Order,
+    Points,
     about_centres,
     cluster_sums,
     drawn_centres,
     given_centres,
     iterate,
     nearest,
+    read_points,
 )
 from likely.learn.minibatch_kmeans import Running, Settings, follow, init_size
-from likely.learn.starts import Order, Points, read_points
 from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.readers import read_first
@@ -241,7 +243,7 @@ class KMeans(CentreFace, cluster.KMeans):  # type: ignore[misc]
         self._hold_centres(table, points, found.centres, about_centres(points, found, weights))
         self.labels_, self.inertia_ = found.labels, found.inertia
         # scikit-learn counts the iteration in which nothing changes.
-        self.n_iter_ = found.iterations + found.settled
+        self.n_iter_ = found.iterations + found.unchanged
         distinct = found.distinct
         if distinct < self.n_clusters:
             warn(
@@ -267,7 +269,7 @@ class KMeans(CentreFace, cluster.KMeans):  # type: ignore[misc]
     def _print_course(self, found: Clustering, least: float) -> None:
         for i, inertia in enumerate(found.course):
             self._say(f"Iteration {i}, inertia {inertia}.")
-        if found.settled:
+        if found.unchanged:
             self._say(f"Converged at iteration {found.iterations}: strict convergence.")
         elif found.converged:
             self._say(
@@ -365,7 +367,7 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
             self._check_against(table)
             points = read_points(table, weights=weights)
             self._random_state = check_random_state(self.random_state)
-            running = Running.begun(self._begin(points, weights, self._random_state))
+            running = Running.started(self._begin(points, weights, self._random_state))
             self.n_steps_ = 0
         if not hasattr(self, "_random_state"):
             self._random_state = check_random_state(self.random_state)

@@ -14,8 +14,7 @@ from likely.data.table import Block, SparseRows, Table
 from likely.estimators import fitting
 from likely.estimators.fitting import Guessed, Plan
 from likely.families import Gaussian, UnsolvableError, on_one_line, readable_errors
-from likely.families.directions import Directions, by_means, by_total
-from likely.families.gaussian import FlatDirections
+from likely.families.gaussian import Directions, FlatDirections, by_means, by_total
 from likely.joint import Joint, Part
 from likely.messages import warn
 from likely.model.questions import Questions

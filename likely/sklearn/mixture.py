@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from likely.data.table import Table
 from likely.em import iterate
 from likely.families import Density, Gaussian
-from likely.families.gaussian_density import DiagonalGaussian, FullGaussian
+from likely.families.gaussian import DiagonalGaussian, FullGaussian
 from likely.families.moments import Moments, over
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden
@@ -26,7 +26,7 @@ from likely.learn.one_pass import collect
 from likely.messages import warn
 from likely.sklearn.base import check_parameters, face_tags
 from likely.sklearn.cluster import KMeans
-from likely.statistics import Array, Assignment, JointStatistics, Shared, Statistics
+from likely.statistics import Array, Assignment, JointStatistics, Responsibilities, Statistics
 
 # Responsibilities that are drawn at a time.
 _TILE = 1 << 18
@@ -341,7 +341,7 @@ class GaussianMixture(mixture.GaussianMixture):  # type: ignore[misc]
         for some in responsibilities:
             tile = Table(X[first : first + len(some)])
             first += len(some)
-            each = Shared(np.arange(some.shape[1]), np.asarray(some, dtype=np.float64)).each()
+            each = Responsibilities(np.arange(some.shape[1]), np.asarray(some, dtype=np.float64)).each()
             found.extend(collect(tile, one, parts) for one in each)
         return reduce(operator.add, found)
 

@@ -19,7 +19,7 @@ from likely.data.table import Block, SparseRows, Table
 from likely.ensemble import discounting, refining
 from likely.ensemble.discounting import _of_most_documents
 from likely.ensemble.refining import Unrefined, descended, newton, times, transposed
-from likely.families.refinement import Refinement
+from likely.families.discounted import Refinement
 from likely.persistence import file as files
 from likely.text import Analyzer
 

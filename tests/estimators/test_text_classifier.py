@@ -20,8 +20,7 @@ from texts import made, textbook, texts_and_labels
 import likely
 from likely import Classifier, NaiveBayes, TextClassifier
 from likely.data.distinct import sample_texts
-from likely.families.bag import Bag
-from likely.families.pseudo_counts import strength
+from likely.families.bag import Bag, strength
 from likely.statistics import Assignment
 from likely.text import Analyzer, WordStatistics, collect_words
 

@@ -115,7 +115,7 @@ def test_every_step_raises_the_likelihood(monkeypatch):
             return super().__call__(given)
 
     monkeypatch.setattr(missing, "Expectation", Watched)
-    monkeypatch.setattr(missing, "_leap", lambda trail: trail[-1])
+    monkeypatch.setattr(missing, "_extrapolate", lambda trail: trail[-1])
     GaussianDiscriminant(**LIKELIEST).fit(X, y)
     assert len(seen) > 10
     assert np.diff(seen).min() > -1e-9
@@ -125,7 +125,7 @@ def test_every_step_raises_the_likelihood(monkeypatch):
 def test_leaps_end_where_steps_end(monkeypatch):
     X, y = draw(6, share=0.4)
     model = GaussianDiscriminant(**LIKELIEST).fit(X, y)
-    monkeypatch.setattr(missing, "_leap", lambda trail: trail[-1])
+    monkeypatch.setattr(missing, "_extrapolate", lambda trail: trail[-1])
     plain = GaussianDiscriminant(**LIKELIEST).fit(X, y)
     np.testing.assert_allclose(model.means_, plain.means_, rtol=1e-7)
     np.testing.assert_allclose(model.covariances_, plain.covariances_, rtol=1e-7)

@@ -7,7 +7,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from likely.data.table import Block, Table
 from likely.families import Gaussian
-from likely.families.leave_one_out import LeaveOneOut
+from likely.families.categorical import LeaveOneOut
 from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.statistics import Assignment, Statistics

@@ -13,8 +13,7 @@ from sklearn.datasets import load_iris
 import likely
 from likely import KMeans
 from likely.data.table import read_table
-from likely.learn.kmeans import collect, iterate, means
-from likely.learn.starts import centres_of_groups, read_points
+from likely.learn.kmeans import centres_of_groups, collect, iterate, means, read_points
 
 
 def squares(X, centres):

@@ -19,7 +19,7 @@ import likely
 import likely.sklearn as faces
 from likely import KMeans
 from likely.data.table import read_table
-from likely.learn.starts import Order, read_points
+from likely.learn.kmeans import Order, read_points
 from likely.persistence import file as files
 
 IRIS = load_iris().data

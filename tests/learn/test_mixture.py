@@ -19,11 +19,10 @@ from likely.data.table import Block, read_table
 from likely.estimators.fitting import open_hidden
 from likely.families import Bernoulli, Categorical, Exponential, Gamma, Gaussian, Poisson
 from likely.joint import Joint, Part
-from likely.learn.first_groups import collected
 from likely.learn.hidden import Hidden, em
-from likely.learn.mixtures import Aim, restarted
+from likely.learn.mixtures import Aim, collected, restarted
 from likely.learn.one_pass import collect
-from likely.statistics import Assignment, Shared
+from likely.statistics import Assignment, Responsibilities
 
 IRIS = load_iris(return_X_y=True)
 STRUCTURES = [(covariance, tied) for covariance in ("spherical", "diagonal", "full") for tied in (False, True)]
@@ -457,11 +456,11 @@ def test_rows_that_are_shared_are_collected_as_by_the_share_of_each_class(family
     x = rng.integers(0, 2, (200, 3)) if isinstance(family, Bernoulli) else rng.integers(1, 6, (200, 3))
     block = Block(read_table(np.where(rng.random((200, 3)) < 0.1, np.nan, x)), [0, 2])
     shares = rng.dirichlet(np.ones(3), 200)
-    shared = Shared(np.arange(3), shares, rng.random(200) if weighted else None)
-    each = [family.collect(block, one) for one in shared.each()]
+    r = Responsibilities(np.arange(3), shares, rng.random(200) if weighted else None)
+    each = [family.collect(block, one) for one in r.each()]
     density = family.solve(each[0] + each[1] + each[2])
     found, wanted = np.zeros((200, 3)), np.zeros((200, 3))
-    family.solve(family.collect(block, shared, density)).add_log_density(block, found)
+    family.solve(family.collect(block, r, density)).add_log_density(block, found)
     density.add_log_density(block, wanted)
     assert found == pytest.approx(wanted, rel=1e-12)
 

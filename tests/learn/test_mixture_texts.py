@@ -13,7 +13,7 @@ import likely
 from likely import Mixture
 from likely.data.table import Block, Table
 from likely.families.bag import Bag
-from likely.statistics import Shared
+from likely.statistics import Responsibilities
 from likely.text import Analyzer
 
 THEMES = (
@@ -104,10 +104,10 @@ def test_texts_are_read_once_for_all_components(weighted):
     texts[5] = None
     rng = np.random.default_rng(0)
     table = Table(np.full((60, 1), np.nan), strings={0: pa.array(texts)})
-    shared = Shared(np.arange(4), rng.dirichlet(np.ones(4), 60), rng.random(60) if weighted else None)
+    r = Responsibilities(np.arange(4), rng.dirichlet(np.ones(4), 60), rng.random(60) if weighted else None)
     bag, block = Bag(Analyzer("words")), Block(table, [0])
-    found = bag.collect(block, shared, bag.solve(bag.collect(block, next(shared.each()))))
-    each = reduce(add, (bag.collect(block, one) for one in shared.each()))
+    found = bag.collect(block, r, bag.solve(bag.collect(block, next(r.each()))))
+    each = reduce(add, (bag.collect(block, one) for one in r.each()))
     got, wanted = (dict(zip(s.terms.to_pylist(), s.sums["count"].reshape(-1, 4), strict=True)) for s in (found, each))
     assert got.keys() == wanted.keys()
     assert all(got[word] == pytest.approx(wanted[word], rel=1e-12) for word in got)

@@ -31,4 +31,5 @@ pub mod special;
 pub mod text;
 pub mod threads;
 pub mod tied;
+pub mod trees;
 pub mod whitened;

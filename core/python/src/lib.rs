@@ -7,6 +7,7 @@ mod scores;
 mod sparse;
 mod statistics;
 mod text;
+mod trees;
 mod words;
 
 use crate::arrays::{Answer, Array, Array1, Array2, Columns, Table, Vector, check_sizes, make_source, matrix, refuse};
@@ -114,6 +115,11 @@ mod _core {
     use crate::text::{
         count_hashed_units, count_known_units, count_units, hash_texts, renumber_columns, sort_terms, survey_text,
         transpose_rows,
+    };
+    #[pymodule_export]
+    use crate::trees::{
+        hidden_draw, hidden_log_densities, hidden_posteriors, hidden_step, mutual_information, pair_counts,
+        table_information, tree_counts, tree_draw, tree_log_densities, tree_marginals,
     };
     #[pymodule_export]
     use crate::words::{KnownWords, collect_amounts, merge_amounts, score_texts, term_orders};
