@@ -1,6 +1,7 @@
 """The classifier for tables: families by the types of columns, and calibrated probabilities by default."""
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -28,6 +29,7 @@ from likely.statistics import Assignment, JointStatistics, class_weights
 PSEUDO_ROWS = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class Classifier(Questions, LabelledEstimator):
     """Classify the rows of any table, holes and all, with probabilities that can be trusted.
 
@@ -91,34 +93,19 @@ class Classifier(Questions, LabelledEstimator):
     # Kinds, ranks, bins, weights of members and the calibration are those that the first rows have decided.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
-    def __init__(
-        self,
-        columns: Any = "auto",
-        *,
-        calibrate: bool = True,
-        covariance: str = "diagonal",
-        components: Any = 1,
-        priors: Any = None,
-        smoothing: Any = 1.0,
-        pseudo_rows: float = 0.0,
-        unbiased: bool = False,
-        missing: Any = (),
-        together: Any = (),
-        unlabelled: Any = "auto",
-        random_state: int = 0,
-    ):
-        self.columns = columns
-        self.calibrate = calibrate
-        self.covariance = covariance
-        self.components = components
-        self.priors = priors
-        self.smoothing = smoothing
-        self.pseudo_rows = pseudo_rows
-        self.unbiased = unbiased
-        self.missing = missing
-        self.together = together
-        self.unlabelled = unlabelled
-        self.random_state = random_state
+    columns: Any = "auto"
+    _: KW_ONLY
+    calibrate: bool = True
+    covariance: str = "diagonal"
+    components: Any = 1
+    priors: Any = None
+    smoothing: Any = 1.0
+    pseudo_rows: float = 0.0
+    unbiased: bool = False
+    missing: Any = ()
+    together: Any = ()
+    unlabelled: Any = "auto"
+    random_state: int = 0
 
     def plan(self) -> Plan:
         """Return what is to be fitted: families by type, mixtures of components, and an ensemble to compare classes."""

@@ -1,5 +1,6 @@
 """Gaussian discriminant analysis: a Gaussian for every class, from spherical to full, by class or tied."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from likely.model.questions import Questions
 from likely.statistics import Array, Assignment
 
 
+@dataclass(eq=False, repr=False)
 class GaussianDiscriminant(Questions, LabelledEstimator):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
@@ -75,26 +77,15 @@ class GaussianDiscriminant(Questions, LabelledEstimator):
     # Under a full covariance batches, merge and forget are exact of rows without missing cells.
     laws: ClassVar[Laws] = Laws()
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        tied: float = False,
-        shrinkage: Any = None,
-        target: str | None = None,
-        priors: Any = None,
-        pseudo_rows: Any = 0.0,
-        unbiased: bool = False,
-        unlabelled: Any = "auto",
-    ):
-        self.covariance = covariance
-        self.tied = tied
-        self.shrinkage = shrinkage
-        self.target = target
-        self.priors = priors
-        self.pseudo_rows = pseudo_rows
-        self.unbiased = unbiased
-        self.unlabelled = unlabelled
+    covariance: str = "full"
+    _: KW_ONLY
+    tied: float = False
+    shrinkage: Any = None
+    target: str | None = None
+    priors: Any = None
+    pseudo_rows: Any = 0.0
+    unbiased: bool = False
+    unlabelled: Any = "auto"
 
     def plan(self) -> Plan:
         """Return what is to be fitted: one Gaussian of all columns, responsibilities by the labels."""

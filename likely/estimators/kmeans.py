@@ -1,6 +1,6 @@
 """k-means: groups of rows around centres."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -39,6 +39,7 @@ class Start(NamedTuple):
     converged: bool
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(CentreQuestions, Estimator):
     """Find groups of rows: each row belongs to the nearest centre, each centre is the mean of its rows.
 
@@ -113,26 +114,14 @@ class KMeans(CentreQuestions, Estimator):
         sample="not offered",
     )
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        start: Any = "k-means++",
-        n_starts: int = 10,
-        max_iterations: int = 300,
-        tolerance: float = 0.0,
-        batch_size: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.start = start
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.batch_size = batch_size
-        self.random_state = random_state
-
-    starts_: list[Start]
+    n_clusters: int = 8
+    _: KW_ONLY
+    start: Any = "k-means++"
+    n_starts: int = 10
+    max_iterations: int = 300
+    tolerance: float = 0.0
+    batch_size: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of rows X, forgetting all that was found before.

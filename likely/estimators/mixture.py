@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.joint import Part
 from likely.learn.first_groups import STARTS, Sample
 from likely.learn.hidden import EMResult, Hidden, without_empty
-from likely.learn.mixtures import Aim, First, Search, Start, learned, search_mixture
+from likely.learn.mixtures import Aim, First, Search, learned, search_mixture
 from likely.messages import warn
 from likely.model.questions import GROUP, Questions, random_generator
 from likely.model.state import State
@@ -66,6 +67,7 @@ def candidate(k: int, covariance: str, tied: bool, found: EMResult, rows: Hidden
     )
 
 
+@dataclass(eq=False, repr=False)
 class Mixture(Questions, Estimator):
     """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
 
@@ -146,44 +148,23 @@ class Mixture(Questions, Estimator):
     # partial_fit is stepwise EM, which ends near to fit.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="not offered", merge="not offered", forget="not offered")
     answers = GROUP
-    log_likelihood_: float
-    log_likelihoods_: list[float]
-    starts_: list[Start]
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        covariance: str = "full",
-        tied: bool = False,
-        columns: Any = "auto",
-        start: Any = "k-means++",
-        n_starts: int = 1,
-        tolerance: float = 1e-6,
-        max_iterations: int = 1000,
-        pseudo_rows: Any = "auto",
-        smoothing: Any = 1.0,
-        missing: Any = (),
-        together: Any = (),
-        random_state: Any = 0,
-        progress: bool = True,
-        checkpoint: Any = None,
-    ):
-        self.n_components = n_components
-        self.covariance = covariance
-        self.tied = tied
-        self.columns = columns
-        self.start = start
-        self.n_starts = n_starts
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.pseudo_rows = pseudo_rows
-        self.smoothing = smoothing
-        self.missing = missing
-        self.together = together
-        self.random_state = random_state
-        self.progress = progress
-        self.checkpoint = checkpoint
+    n_components: int = 2
+    _: KW_ONLY
+    covariance: str = "full"
+    tied: bool = False
+    columns: Any = "auto"
+    start: Any = "k-means++"
+    n_starts: int = 1
+    tolerance: float = 1e-6
+    max_iterations: int = 1000
+    pseudo_rows: Any = "auto"
+    smoothing: Any = 1.0
+    missing: Any = ()
+    together: Any = ()
+    random_state: Any = 0
+    progress: bool = True
+    checkpoint: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of rows X, forgetting all that was found before.

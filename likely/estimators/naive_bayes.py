@@ -1,5 +1,6 @@
 """Naive Bayes: columns are class-conditionally independent, each of its own family."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from likely.estimators.column_families import ColumnFamilies, count_tags
@@ -10,6 +11,7 @@ from likely.estimators.protocol import tags_of
 from likely.model.questions import Questions
 
 
+@dataclass(eq=False, repr=False)
 class NaiveBayes(Questions, LabelledEstimator):
     """Classify rows of mixed columns, taking every column as independent of the others given the class.
 
@@ -72,26 +74,15 @@ class NaiveBayes(Questions, LabelledEstimator):
     # The kinds and families of a table are those that its first rows have shown.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
-    def __init__(
-        self,
-        columns: Any = "auto",
-        *,
-        priors: Any = None,
-        smoothing: Any = 1.0,
-        pseudo_rows: float = 0.0,
-        unbiased: bool = False,
-        missing: Any = (),
-        together: Any = (),
-        unlabelled: Any = "auto",
-    ):
-        self.columns = columns
-        self.priors = priors
-        self.smoothing = smoothing
-        self.pseudo_rows = pseudo_rows
-        self.unbiased = unbiased
-        self.missing = missing
-        self.together = together
-        self.unlabelled = unlabelled
+    columns: Any = "auto"
+    _: KW_ONLY
+    priors: Any = None
+    smoothing: Any = 1.0
+    pseudo_rows: float = 0.0
+    unbiased: bool = False
+    missing: Any = ()
+    together: Any = ()
+    unlabelled: Any = "auto"
 
     def plan(self) -> Plan:
         """Return what is to be fitted: every column its own family, responsibilities by the labels."""

@@ -1,7 +1,7 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -31,6 +31,7 @@ from likely.text import Analyzer, VocabularyLimits, WordStatistics
 from likely.text.analyzer import folded
 
 
+@dataclass(eq=False, repr=False)
 class TextClassifier(Questions, LabelledEstimator):
     """Classify texts by their words, with probabilities that can be trusted.
 
@@ -107,48 +108,26 @@ class TextClassifier(Questions, LabelledEstimator):
     # The exponents of words are those that the first texts have decided; with calibrate=False there are none.
     laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
 
-    def __init__(
-        self,
-        ngrams: Any = 2,
-        *,
-        unit: str = "words and punctuation",
-        lowercase: bool = True,
-        accents: str | None = None,
-        stop_words: Any = (),
-        tokenizer: Any = None,
-        min_df: int | float | None = None,
-        max_df: int | float = 1.0,
-        max_features: int | None = None,
-        calibrate: bool = True,
-        refine: Any = 0,
-        event: str = "multinomial",
-        smoothing: Any = 1.0,
-        counts: str = "plain",
-        normalize: bool = False,
-        idf: bool = False,
-        priors: Any = None,
-        unlabelled: Any = "auto",
-        random_state: int = 0,
-    ):
-        self.ngrams = ngrams
-        self.unit = unit
-        self.lowercase = lowercase
-        self.accents = accents
-        self.stop_words = stop_words
-        self.tokenizer = tokenizer
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.calibrate = calibrate
-        self.refine = refine
-        self.event = event
-        self.smoothing = smoothing
-        self.counts = counts
-        self.normalize = normalize
-        self.idf = idf
-        self.priors = priors
-        self.unlabelled = unlabelled
-        self.random_state = random_state
+    ngrams: Any = 2
+    _: KW_ONLY
+    unit: str = "words and punctuation"
+    lowercase: bool = True
+    accents: str | None = None
+    stop_words: Any = ()
+    tokenizer: Any = None
+    min_df: int | float | None = None
+    max_df: int | float = 1.0
+    max_features: int | None = None
+    calibrate: bool = True
+    refine: Any = 0
+    event: str = "multinomial"
+    smoothing: Any = 1.0
+    counts: str = "plain"
+    normalize: bool = False
+    idf: bool = False
+    priors: Any = None
+    unlabelled: Any = "auto"
+    random_state: int = 0
 
     def plan(self) -> Plan:
         """Return what is to be fitted: words class by class, and exponents of groups of words that compare classes."""
@@ -214,17 +193,6 @@ class TextClassifier(Questions, LabelledEstimator):
                 "leave it out, or give a frame that is not in partitions"
             )
         self._state = fitting.fit(self.plan(), X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more texts; the vocabulary grows with them.
-
-        The exponents stay as the first texts decided: let these be some hundreds, of all classes. Without exponents the
-        result is that of ``fit`` on all texts. ``classes`` may name labels that will come later; labels not named are
-        learned when they come.
-        """
-        before = getattr(self, "_state", None)
-        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
