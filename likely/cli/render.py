@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from likely.data.schema import Schema
     from likely.estimators import Explanation
     from likely.model.evaluation import Measures
-    from likely.model.word_explanation import WordExplanation
+    from likely.model.explanation import WordExplanation
 
 _MOST_CLASSES = 12
 _MOST_SHARES = 8

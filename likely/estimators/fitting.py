@@ -124,7 +124,7 @@ class Plan:
 
     def matrix(self, columns: Columns) -> MatrixReader:
         """Return the reader of a matrix."""
-        return self.reader(self.estimator, columns, self.missing, signed=self.signed)
+        return self.reader(self.estimator, columns, missing=self.missing, signed=self.signed)
 
     def first_reader(self, columns: Columns) -> Reader:
         """Return the reader of rows in memory."""
@@ -351,7 +351,7 @@ def table_reader(plan: Plan, data: LabelledRows) -> Reader:
     if plan.rows == "numbers" or is_matrix(data.rows):
         return plan.matrix(columns)
     schema = replace(data.schema, tentative=frozenset())
-    return TableReader(plan.estimator, schema, target if isinstance(target, str) else "y", plan.missing)
+    return TableReader(plan.estimator, schema, target if isinstance(target, str) else "y", missing=plan.missing)
 
 
 def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:

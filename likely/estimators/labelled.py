@@ -52,7 +52,8 @@ class LabelledEstimator:
         """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
 
         What the first rows decided stays: the types of columns, and of ``Classifier`` ranks, bins and the calibration;
-        of ``TextClassifier`` exponents, so let its first texts be some hundreds, of all classes. ``classes`` may name labels that will come later; labels not named are learned when they come.
+        of ``TextClassifier`` exponents, so let its first texts be some hundreds, of all classes. ``classes`` may name
+        labels that will come later; labels not named are learned when they come.
         """
         before = getattr(self, "_state", None)
         self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)

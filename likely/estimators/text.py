@@ -22,10 +22,10 @@ from likely.families.bag_density import BagDensity
 from likely.families.counting import Counting
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
+from likely.model.explanation import WordExplanation, added_up
 from likely.model.questions import Questions, accuracy, code_of, compared, random_generator
 from likely.model.readers import TextReader
 from likely.model.state import State, scaling
-from likely.model.word_explanation import WordExplanation, added_up
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.text import Analyzer, VocabularyLimits, WordStatistics
 from likely.text.analyzer import folded

@@ -26,7 +26,7 @@ Given = Mapping[str, NDArray[Any]]
 
 _SHOWN = {
     str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", tuple: "a list",
-    dict: "an object", type(None): "nothing",
+    dict: "an object", Mapping: "an object", type(None): "nothing",
 }  # fmt: skip
 _EMPTY = (type(None), str, tuple, dict)
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -49,7 +49,7 @@ def encode(value: Any, name: str, arrays: Arrays, kind: Any = None) -> Any:
     if _is_record(own):
         found = {}
         for field in _fields(own):
-            item, path = getattr(value, field.name), f"{name}.{field.name}"
+            item, path = getattr(value, field.name), f"{name}.{field.name}".removeprefix(".")
             if field.is_array:
                 arrays[path] = item
             elif not (field.may_lack and type(item) is type(field.default) and item == field.default):
@@ -80,7 +80,7 @@ def decode(value: Any, kind: Any, name: str, arrays: Given) -> Any:
             kinds = inner[:1] * len(value) if inner[-1] is ... else inner
             pairs = zip(value, kinds, strict=True)
             return tuple(decode(item, of, f"{name}.{i}", arrays) for i, (item, of) in enumerate(pairs))
-        if origin is dict and isinstance(value, dict):
+        if origin in (dict, Mapping) and isinstance(value, dict):
             return {key: decode(item, inner[1], f"{name}.{key}", arrays) for key, item in value.items()}
         if _is_record(each) and isinstance(value, dict) and _has_fields(value, each):
             return _read_record(value, each, name, arrays)
