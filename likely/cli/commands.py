@@ -11,15 +11,14 @@ import click
 from likely.cli import arguments
 from likely.cli.arguments import Group, argument, flag, option, several
 from likely.cli.io import (
+    LINES,
+    Output,
     check_model_output,
-    check_output,
     lines_of,
     opened,
     opened_to_answer,
-    output_format,
     read_meanwhile,
     rows_at,
-    written,
 )
 from likely.data.paths import KNOWN_FORMATS, Format
 from likely.data.progress import progress_bar
@@ -27,9 +26,6 @@ from likely.data.progress import progress_bar
 if TYPE_CHECKING:
     from likely.cli.models import Loaded
     from likely.data.rows import Rows
-
-LINES = "txt"
-"""The format in which every line is a text."""
 
 
 @click.group(
@@ -87,6 +83,7 @@ def fit(
     data: Sequence[str],
     output: str,
     target: str | None,
+    columns: dict[str, str],
     form: str | None,
     missing: Sequence[str],
     text_dirs: bool,
@@ -96,7 +93,6 @@ def fit(
     """Learn from a table, missing cells and all, and save the model."""
     check_model_output(output, data, form, text_dirs=text_dirs)
     start = perf_counter()
-    columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
     if text_dirs:
         from likely.cli.io import LABEL, TEXT, folders_of
 
@@ -120,34 +116,21 @@ def fit(
 )
 @arguments.MODEL
 @arguments.ROWS
-@arguments.OUTPUT
-@arguments.INPUT_FORMAT
-@arguments.OUTPUT_FORMAT
-@arguments.MORE_MISSING
+@arguments.ANSWERED_ROWS
 @option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
 @flag("--only", help="Write the answers without the rows.")
 @arguments.ESCAPE_FORMULAS
 def predict(
-    model: str,
-    data: str,
-    output: str | None,
-    form: str | None,
-    to: str | None,
-    missing: Sequence[str],
-    probabilities: bool,
-    only: bool,
-    escape_formulas: bool,
+    model: str, data: str, out: Output, form: str | None, missing: Sequence[str], probabilities: bool, only: bool
 ) -> None:
     """Write rows with the likeliest class of each, and the probability of every class."""
     from likely.cli.models import Loaded
 
-    check_output(output, [model, data], form)
-    out = output_format(output, to, None if form == LINES else form)
+    to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
-    rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
+    rows = _lines(loaded, data, form) or opened_to_answer(data, form, to, loaded.missing)
     with progress_bar(rows, "predicting"):
-        answers = loaded.predicted(rows, probabilities=probabilities, only=only)
-        written(answers, output, out, escape_formulas=escape_formulas)
+        out.write(loaded.predicted(rows, probabilities=probabilities, only=only), to)
 
 
 @application.command(
@@ -163,6 +146,7 @@ def evaluate(
     data: Sequence[str],
     target: str,
     folds: int,
+    columns: dict[str, str],
     form: str | None,
     missing: Sequence[str],
     as_json: bool,
@@ -171,7 +155,6 @@ def evaluate(
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
     from likely.cli import render
 
-    columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
     model = _classifier(columns, missing, **settings)
     rows = opened(data, form, missing)
     with progress_bar(rows, "evaluating"):
@@ -217,9 +200,7 @@ def cluster(
     tied: bool,
     starts: int,
     most: int,
-    column: Sequence[str],
-    ignore: Sequence[str],
-    text: Sequence[str],
+    columns: dict[str, str],
     missing: Sequence[str],
     form: str | None,
     seed: int,
@@ -230,7 +211,6 @@ def cluster(
     start = perf_counter()
     if groups != "auto" and (not groups.isdecimal() or int(groups) < 1):
         raise ValueError(f"expected -k as a whole number of groups of 1 or more, or auto, got {groups!r}")
-    columns = _column_kinds(column, ignore, text)
     rows = opened(data, form, missing)
     with progress_bar(rows, "reading"):
         from likely.data.labelled import as_arrow_table
@@ -297,10 +277,7 @@ def explain(
 )
 @arguments.MODEL
 @arguments.ROWS
-@arguments.OUTPUT
-@arguments.INPUT_FORMAT
-@arguments.OUTPUT_FORMAT
-@arguments.MORE_MISSING
+@arguments.ANSWERED_ROWS
 @option(
     "--how",
     type=click.Choice(["mean", "draw"]),
@@ -310,25 +287,16 @@ def explain(
 @arguments.DRAW_SEED
 @arguments.ESCAPE_FORMULAS
 def impute(
-    model: str,
-    data: str,
-    output: str | None,
-    form: str | None,
-    to: str | None,
-    missing: Sequence[str],
-    how: str,
-    seed: int | None,
-    escape_formulas: bool,
+    model: str, data: str, out: Output, form: str | None, missing: Sequence[str], how: str, seed: int | None
 ) -> None:
     """Write the same rows with their missing cells filled, given all other cells, and the label if there is one."""
     from likely.cli.models import Loaded
 
-    check_output(output, [model, data], form)
-    out = output_format(output, to, form)
+    to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
-    rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
+    rows = opened_to_answer(data, form, to, loaded.missing, verbatim=False)
     with progress_bar(rows, "filling"):
-        written(loaded.filled(rows, how, seed), output, out, escape_formulas=escape_formulas)
+        out.write(loaded.filled(rows, how, seed), to)
 
 
 @application.command(
@@ -339,25 +307,13 @@ def impute(
 @option("-n", "--number", least=0, default=10, help="How many rows.")
 @several("--given", "-g", metavar="NAME=VALUE", help="A cell that all rows have. May be repeated.")
 @arguments.DRAW_SEED
-@arguments.OUTPUT
-@arguments.DRAWN_FORMAT
-@arguments.ESCAPE_FORMULAS
-def sample(
-    model: str,
-    number: int,
-    given: Sequence[str],
-    seed: int | None,
-    output: str | None,
-    form: str | None,
-    escape_formulas: bool,
-) -> None:
+@arguments.NEW_ROWS
+def sample(model: str, number: int, given: Sequence[str], seed: int | None, out: Output) -> None:
     """Write new rows, drawn from what the model knows, each with its label."""
     from likely.cli.models import Loaded
 
-    check_output(output, [model])
-    out = output_format(output, form)
-    loaded = Loaded.read(model)
-    written(loaded.drawn(number, given, seed), output, out, escape_formulas=escape_formulas)
+    to = out.format([model])
+    out.write(Loaded.read(model).drawn(number, given, seed), to)
 
 
 @application.command(
@@ -423,17 +379,6 @@ def demo(seed: int) -> None:
     from likely.cli.demo import show
 
     show(seed)
-
-
-def _column_kinds(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
-    """Return what columns are by name, from NAME=KIND."""
-    kinds = dict.fromkeys(ignored, "ignore") | dict.fromkeys(texts, "text")
-    for each in given:
-        name, equals, kind = each.rpartition("=")
-        if not equals or not name or not kind:
-            raise ValueError(f"expected --column NAME=KIND, such as zip=category, got {each!r}")
-        kinds[name] = kind
-    return kinds
 
 
 def _classifier(
