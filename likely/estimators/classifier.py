@@ -13,7 +13,7 @@ from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixtu
 from likely.ensemble.selection import Selection, select
 from likely.estimators import fitting
 from likely.estimators.column_families import ColumnFamilies, count_tags
-from likely.estimators.fitting import Begun, Guessed, Plan
+from likely.estimators.fitting import FirstFit, Guessed, Plan
 from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
 from likely.estimators.protocol import tags_of
@@ -21,7 +21,6 @@ from likely.families import Gaussian, Together
 from likely.joint import Part
 from likely.learn.class_mixture_density import MixedStatistics
 from likely.learn.class_mixtures import Mixed, mix
-from likely.model.questions import Questions
 from likely.model.state import State
 from likely.statistics import Assignment, JointStatistics, class_weights
 
@@ -30,10 +29,10 @@ PSEUDO_ROWS = 1e-4
 
 
 @dataclass(eq=False, repr=False)
-class Classifier(Questions, LabelledEstimator):
-    """Classify the rows of any table, holes and all, with probabilities that can be trusted.
+class Classifier(LabelledEstimator):
+    """Classify the rows of any table, missing cells and all, with probabilities that can be trusted.
 
-    Two views of the same rows compare the classes: naive Bayes of levels, and a regularised discriminant of ranks and
+    Two views of the same rows compare the classes: naive Bayes of bins, and a regularised discriminant of ranks and
     categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
     other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
     statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
@@ -47,13 +46,13 @@ class Classifier(Questions, LabelledEstimator):
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
     covariance
-        how Gaussian columns hang together in the joint: "diagonal", not at all given the class; "full", by a covariance
-        of each class; "tied", by one of all classes
+        how Gaussian columns are correlated in the joint: "diagonal", not at all given the class; "full", by a
+        covariance of each class; "tied", by one of all classes
     components
         how many components each class is a mixture of, at most: 1, more, or "auto", as many as the BIC favours. Such a
         joint also helps to compare classes. Models of components learn more rows, but cannot be merged, nor forget.
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     smoothing, pseudo_rows, unbiased
         as of ``NaiveBayes``, for the joint
     missing
@@ -63,7 +62,7 @@ class Classifier(Questions, LabelledEstimator):
     unlabelled
         as of ``NaiveBayes``
     random_state
-        the seed by which rows are dealt into folds
+        the seed by which rows are assigned to cross-validation folds
 
     Attributes
     ----------
@@ -163,13 +162,13 @@ class Classifier(Questions, LabelledEstimator):
         """The ensemble that compares classes."""
         return self.fitted().selection
 
-    def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> Begun:
+    def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> FirstFit:
         """Find the components of every class."""
         if not parts:
-            return Begun(parts, JointStatistics(class_weights(assignment), ()))
+            return FirstFit(parts, JointStatistics(class_weights(assignment), ()))
         with ProgressLine(True) as line:
             part, statistics = mix(table, assignment, parts, self._components(), self.random_state, line=line)
-        return Begun((part,), JointStatistics(class_weights(assignment), (statistics,)))
+        return FirstFit((part,), JointStatistics(class_weights(assignment), (statistics,)))
 
     def _compared(self, state: State, table: Table, assignment: Assignment, guessed: Guessed) -> State:
         """Choose the ensemble that is to compare classes, by rows that are predicted from other folds."""

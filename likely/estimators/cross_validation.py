@@ -27,25 +27,17 @@ from likely.statistics import Assignment, JointStatistics, Labels, union
 
 
 class Counted(NamedTuple):
-    """What a first pass finds out.
-
-    Parameters
-    ----------
-    labelled, unlabelled
-        how many rows have a label, and have none
-    classes
-        the labels, sorted
-    frequent
-        rows that come often, by their keys
-    additive
-        whether statistics of folds add up to those of several
-    """
+    """What a first pass finds out."""
 
     labelled: int
     unlabelled: int
+    """how many rows have a label, and have none"""
     classes: Labels
+    """the labels, sorted"""
     frequent: Frequent
+    """rows that come often, by their keys"""
     additive: bool
+    """whether statistics of folds add up to those of several"""
 
     def plus(self, other: "Counted") -> "Counted":
         """Return what was found here and there."""

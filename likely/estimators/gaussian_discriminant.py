@@ -12,17 +12,16 @@ from likely.estimators.laws import Laws
 from likely.estimators.protocol import tags_of
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.model.questions import Questions
 from likely.statistics import Array, Assignment
 
 
 @dataclass(eq=False, repr=False)
-class GaussianDiscriminant(Questions, LabelledEstimator):
+class GaussianDiscriminant(LabelledEstimator):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
     Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
-    rows with holes ``partial_fit``, ``merge`` and ``forget`` give nearly the model of all rows together, of others
-    exactly that.
+    rows with missing cells ``partial_fit``, ``merge`` and ``forget`` give nearly the model of all rows together, of
+    others exactly that.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class GaussianDiscriminant(Questions, LabelledEstimator):
         what a full covariance is pulled to: "diagonal" (correlations shrink, variances stay; the default), or
         "spherical", which depends on the units of the columns
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     pseudo_rows
         rows like those of all classes together that every class is imagined to have, or a ``likely.GaussianPrior``
     unbiased

@@ -63,7 +63,7 @@ class KMeans(CentreQuestions, Estimator):
         such rows each time), "rows" (any), "assignment" (the means of rows that were put into clusters by chance), or
         an array of centres
     n_starts
-        how often to begin; the result of the least inertia is kept. Given centres are begun with once.
+        how often to begin; the result of the least inertia is kept. Given centres are started from once.
     max_iterations
         how often the centres of each start move at most
     tolerance

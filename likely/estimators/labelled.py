@@ -7,13 +7,12 @@ from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Plan
 from likely.estimators.protocol import Estimator
 from likely.model.evaluation import Evaluation, SummedEvaluation
-from likely.model.state import State
+from likely.model.questions import Questions
 
 
-class LabelledEstimator:
+class LabelledEstimator(Questions):
     """An estimator that learns from rows with labels: it hands its plan to the pipeline, and holds what comes back."""
 
-    _state: State
     get_params, set_params, __repr__, save = (
         Estimator.get_params,
         Estimator.set_params,
@@ -23,10 +22,6 @@ class LabelledEstimator:
 
     def plan(self) -> Plan:
         """Return what is to be fitted."""
-        raise NotImplementedError
-
-    def fitted(self) -> State:
-        """Return the fitted state, or raise NotFittedError."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -71,8 +71,8 @@ def candidate(k: int, covariance: str, tied: bool, found: EMResult, rows: Hidden
 class Mixture(Questions, Estimator):
     """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
 
-    It is fitted by expectation maximisation: the share of each row that belongs to each component, then the components
-    of rows so shared, and so on. Columns of numbers follow a Gaussian of all of them, of categories and others each a
+    It is fitted by expectation maximisation: the responsibility of each component for each row, then the components
+    of rows so weighed, and so on. Columns of numbers follow a Gaussian of all of them, of categories and others each a
     family of its own. Missing cells (NaN) are left out; under a full covariance what is expected there takes their
     place, so the likelihood is that of the cells that are there.
 
@@ -195,7 +195,12 @@ class Mixture(Questions, Estimator):
             search = search_mixture(rows, aim, watch.search, watch)
         best = search.best
         assert best is not None
-        self._warn_about(best, k)
+        _warn_about_empty(k, best.removed, best.restarted)
+        if not best.converged:
+            warn(
+                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
+                "raise max_iterations or tolerance"
+            )
         self._state = State(aim.parts, best.statistics, reader)
         self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
@@ -273,7 +278,7 @@ class Mixture(Questions, Estimator):
         """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
 
         Candidates are fitted next to the greatest likelihood, which the criteria ask for (``pseudo_rows=0.1``), and
-        until a step gains little; of many rows that do not lie in memory, on those that are drawn. Two numbers of
+        until a step gains little; of many rows out-of-core, on those that are drawn. Two numbers of
         components in a row that are worse than one before end the search within a structure. The best is then fitted
         as all mixtures are, to all rows.
 
@@ -412,14 +417,6 @@ class Mixture(Questions, Estimator):
             parameters["random_state"] = type(self.random_state).__name__  # its draws are in the checkpoint
         return parameters
 
-    def _warn_about(self, found: EMResult, k: int) -> None:
-        _warn_about_empty(k, found.removed, found.restarted)
-        if not found.converged:
-            warn(
-                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
-                "raise max_iterations or tolerance"
-            )
-
     def __sklearn_tags__(self) -> Any:
         sparse, positive_only = count_tags(self.columns)
         return tags_of("density_estimator", sparse=sparse, positive_only=positive_only)
@@ -435,8 +432,8 @@ def _candidates(
     rows = Hidden(opened.table, None, opened.weights)
     every = of_one_class(rows.table.rows, rows.weights)
     generator = random_generator(reader.random_state)
-    begun = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
-    sample = Sample.of(rows, begun.seeds[0])
+    initial = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
+    sample = Sample.of(rows, initial.seeds[0])
     firsts: dict[int, First | None] = {}
     same: dict[Any, EMResult] = {}
     tried: list[Candidate] = []
@@ -449,7 +446,7 @@ def _candidates(
                 model._checked(rows)
                 parts = model.plan().families(rows.table, every)
                 if k not in firsts:
-                    firsts[k] = model._first(rows, parts, begun.seeds, sample)
+                    firsts[k] = model._first(rows, parts, initial.seeds, sample)
                 aim = model._aim(rows, parts, firsts[k])
                 aim = aim._replace(tolerance=max(aim.tolerance, _CANDIDATES_TOLERANCE))
                 # Without columns of numbers, or with one, structures are the same.
@@ -458,7 +455,7 @@ def _candidates(
                 key = k, covariance if wide > 1 else "", tied if wide > 0 else True
                 shown = f"{k} components, {covariance}{', tied' if tied else ''}; {len(tried)} mixtures tried"
                 if (found := same.get(key)) is None:
-                    found = search_mixture(rows, aim, begun, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
+                    found = search_mixture(rows, aim, initial, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
                 assert found is not None
                 same[key] = found
                 tried.append(candidate(k, covariance, tied, found, rows))

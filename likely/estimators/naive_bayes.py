@@ -8,11 +8,10 @@ from likely.estimators.fitting import Plan
 from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
 from likely.estimators.protocol import tags_of
-from likely.model.questions import Questions
 
 
 @dataclass(eq=False, repr=False)
-class NaiveBayes(Questions, LabelledEstimator):
+class NaiveBayes(LabelledEstimator):
     """Classify rows of mixed columns, taking every column as independent of the others given the class.
 
     Missing cells (NaN) are left out, in training and in prediction. Statistics are kept, so a model can learn more
@@ -29,7 +28,7 @@ class NaiveBayes(Questions, LabelledEstimator):
         "category", and in a table of text "text" and "date". "auto": a matrix of booleans is Bernoulli, a sparse one
         multinomial, any other Gaussian.
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     smoothing
         pseudo-counts of categories and words: one number, one for each, or one for each class and category or word
     pseudo_rows
@@ -40,9 +39,9 @@ class NaiveBayes(Questions, LabelledEstimator):
         text or numbers that stand for a missing cell of a table, such as ``["?", -999]``
     together
         columns of categories of a table that are not taken as independent: a list of names, or several lists. All
-        combinations of their categories have a share of their own
+        combinations of their categories have a probability of their own
     unlabelled
-        how much a row without a label (None or NaN in y) counts beside one with: it is shared among the classes as the
+        how much a row without a label (None or NaN in y) counts beside one with: its responsibilities are what the
         model expects. 0 leaves such rows out; "auto": 1 if there are as many of them as of others, and labels that are
         held back are expected clearly better with them; None: each row must have a label
 

@@ -12,7 +12,7 @@ from likely.engines import engine_of
 from likely.ensemble.discounting import Refine, collect_discounted
 from likely.ensemble.text_samples import TextSample, settled_by
 from likely.estimators import fitting
-from likely.estimators.fitting import Begun, Guessed, Plan, texts_of
+from likely.estimators.fitting import FirstFit, Guessed, Plan, texts_of
 from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
 from likely.estimators.protocol import tags_of
@@ -23,7 +23,7 @@ from likely.families.counting import Counting
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
 from likely.model.explanation import WordExplanation, added_up
-from likely.model.questions import Questions, accuracy, code_of, compared, random_generator
+from likely.model.questions import accuracy, code_of, compared, random_generator
 from likely.model.readers import TextReader
 from likely.model.state import State, scaling
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
@@ -32,7 +32,7 @@ from likely.text.analyzer import folded
 
 
 @dataclass(eq=False, repr=False)
-class TextClassifier(Questions, LabelledEstimator):
+class TextClassifier(LabelledEstimator):
     """Classify texts by their words, with probabilities that can be trusted.
 
     Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
@@ -81,11 +81,11 @@ class TextClassifier(Questions, LabelledEstimator):
         without exponents: whether the counts of a word, after that, are multiplied with log((1 + N) / (1 + n)) + 1 if n
         of the N texts learned have it
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     unlabelled
         as of ``NaiveBayes``, for texts without a label
     random_state
-        the seed by which texts are drawn and dealt into folds
+        the seed by which texts are drawn and assigned to cross-validation folds
 
     Attributes
     ----------
@@ -134,19 +134,19 @@ class TextClassifier(Questions, LabelledEstimator):
         bag, refine = self._bag(), self._refine()
         parts = (Part(bag, None),)
 
-        def discounted(table: Table, assignment: Assignment, _: tuple[Part, ...], guessed: Guessed) -> Begun:
+        def discounted(table: Table, assignment: Assignment, _: tuple[Part, ...], guessed: Guessed) -> FirstFit:
             texts, seed = table.strings[0], self.random_state
             family, words = collect_discounted(bag, texts, assignment, seed=seed, refine=refine, guessed=guessed)
-            return Begun((Part(family, None),), JointStatistics(class_weights(assignment), (words,)))
+            return FirstFit((Part(family, None),), JointStatistics(class_weights(assignment), (words,)))
 
-        def finish(learned: _Learned) -> Begun:
+        def finish(learned: _Learned) -> FirstFit:
             """Fit exponents on the texts that were drawn, if any were."""
             statistics, family = learned.statistics, bag
             words = statistics.blocks[0]
             assert isinstance(words, WordStatistics)
             if learned.sample is not None:
                 family = settled_by(bag, words, learned.sample.among(statistics.classes))
-            return Begun((Part(family, None),), statistics)
+            return FirstFit((Part(family, None),), statistics)
 
         learn = partial(_Learned.of, parts=parts, draw=bool(self.calibrate), seed=self.random_state)
         return Plan(
@@ -173,7 +173,7 @@ class TextClassifier(Questions, LabelledEstimator):
             list of files (``pathlib.Path``), is read some at a time, and never held as a whole, unless words are
             refined. Or a table with a column of texts beside that of the labels, as ``NaiveBayes`` takes it: a frame,
             the path of a CSV, Parquet or JSON lines file, or a frame of Dask, Spark or Ray, which is learned in one
-            pass where it lies.
+            pass on the workers.
         y
             a label for each text; it may be an iterator, too. Of a table, the name of the column of labels
         sample_weight
@@ -277,7 +277,7 @@ class TextClassifier(Questions, LabelledEstimator):
         return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
 
     def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
-        """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
+        """Return the words that set a class apart most, and by how much: p log(p / p in all classes)."""
         state = self.fitted()
         family: Any = state.parts[0].family
         words, c = family.kept.of(self.words_), code_of(state.classes, label)
@@ -286,9 +286,9 @@ class TextClassifier(Questions, LabelledEstimator):
         counts[words.words[own]] = words.sums["count"][own]
         if not counts.any():
             return []
-        share, shares = counts / counts.sum(), of_all / of_all.sum()
+        p, p_all = counts / counts.sum(), of_all / of_all.sum()
         there = np.flatnonzero(counts)
-        gain = share[there] * np.log(share[there] / shares[there])
+        gain = p[there] * np.log(p[there] / p_all[there])
         order = np.lexsort((there, -gain))[:n]
         terms = words.terms.take(there[order]).to_pylist()
         return list(zip(terms, gain[order].tolist(), strict=True))

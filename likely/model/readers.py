@@ -35,23 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What is common to all.
-
-    Parameters
-    ----------
-    estimator
-        its name, for messages
-    missing
-        text or numbers that stand for a missing cell of a table
-    """
+    """What is common to all."""
 
     estimator: str
+    """its name, for messages"""
+    columns: Columns
+    """how many columns there are, and their names if they have any"""
     missing: Any = field(default=(), kw_only=True)
-
-    @property
-    def columns(self) -> Columns:
-        """How many columns there are, and their names if they have any."""
-        raise NotImplementedError
+    """text or numbers that stand for a missing cell of a table"""
 
     def schema_for(self, X: Any) -> Schema | None:
         """Return the schema of a table whose columns are found by name; None of a matrix, or of rows already read."""
@@ -138,26 +129,12 @@ class Reader:
 
 @dataclass(frozen=True, eq=False)
 class MatrixReader(Reader):
-    """Rows are a matrix of numbers, or if its columns have names, a table of numbers.
+    """Rows are a matrix of numbers, or if its columns have names, a table of numbers."""
 
-    Parameters
-    ----------
-    columns_
-        the columns that were learned
-    lowest
-        the least number of every named column, ∞ if it has none; None if that is not known
-    signed
-        whether errors about cells name the estimator, as scikit-learn's do
-    """
-
-    columns_: Columns
     lowest: Array | None = None
+    """the least number of every named column, ∞ if it has none; None if that is not known"""
     signed: bool = False
-
-    @property
-    def columns(self) -> Columns:
-        """How many columns there are, and their names if they have any."""
-        return self.columns_
+    """whether errors about cells name the estimator, as scikit-learn's do"""
 
     def schema_for(self, X: Any) -> Schema | None:
         """Return the schema of a table whose numbers are found by name: a frame must have other columns, too."""
@@ -227,23 +204,12 @@ class MatrixReader(Reader):
 
 @dataclass(frozen=True, eq=False)
 class TableReader(Reader):
-    """Rows are a table whose columns have types; they are found by name, in whatever order they come.
-
-    Parameters
-    ----------
-    schema
-        what the columns are
-    target
-        the name of the labels
-    """
+    """Rows are a table whose columns have types; they are found by name, in whatever order they come."""
 
     schema: Schema
+    """what the columns are"""
     target: str
-
-    @property
-    def columns(self) -> Columns:
-        """How many columns there are, and their names if they have any."""
-        return Columns(len(self.schema.kinds), self.schema.names if self.schema.named else None)
+    """the name of the labels"""
 
     def schema_for(self, X: Any) -> Schema | None:
         """Return the schema that was learned, unless rows are read already."""
@@ -395,20 +361,11 @@ class TextColumn(Schema):
 
 @dataclass(frozen=True, eq=False)
 class TextReader(Reader):
-    """Rows are texts, or if the model was fitted on a table, the texts in a column of one.
+    """Rows are texts, or if the model was fitted on a table, the texts in a column of one."""
 
-    Parameters
-    ----------
-    column_name
-        of the column of texts, if the model was fitted on a table
-    """
-
+    columns: Columns = Columns(1, ("text",))  # noqa: RUF009  which never changes
     column_name: str | None = None
-
-    @property
-    def columns(self) -> Columns:
-        """One column, of texts."""
-        return Columns(1, ("text",))
+    """of the column of texts, if the model was fitted on a table"""
 
     def schema_for(self, X: Any) -> Schema | None:
         """Return the column of texts of a table."""

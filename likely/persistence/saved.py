@@ -66,25 +66,18 @@ class Header:
 
 @dataclass(frozen=True)
 class StoredBlock:
-    """What a file says of a block of columns: its family, its columns, and the axes of its sums.
-
-    Parameters
-    ----------
-    names
-        of categories
-    width
-        the number of encoded columns, of a part with an encoding
-    components
-        the blocks of every component, of classes that are mixtures
-    """
+    """What a file says of a block of columns: its family, its columns, and the axes of its sums."""
 
     family: Any
     columns: tuple[int, ...] | None
     sums: dict[str, tuple[str, ...]]
     lost: bool
     names: tuple[str, ...] | None = None
+    """of categories"""
     width: int | None = None
+    """the number of encoded columns, of a part with an encoding"""
     components: tuple[tuple["StoredBlock", ...], ...] | None = None
+    """the blocks of every component, of classes that are mixtures"""
 
     def validate(self) -> None:
         """Raise ValueError unless so many encoded columns can be."""
@@ -426,7 +419,7 @@ def _restored_reader(reader: Reader, statistics: JointStatistics, more: dict[str
         if len(schema.names) != columns.width or (schema.names if schema.named else None) != columns.names:
             raise ValueError("expected a schema of the columns that were learned, got another")
         target = decode(more.pop("target", None), str, "target", {})
-        return TableReader(reader.estimator, schema, target, missing=reader.missing)
+        return TableReader(reader.estimator, columns, schema, target, missing=reader.missing)
     lowest = decode(more.pop("lowest", None), tuple[float | None, ...] | None, "lowest", {})
     if lowest is not None:
         if len(lowest) != columns.width:
