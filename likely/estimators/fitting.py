@@ -130,8 +130,11 @@ def fit(plan: Plan, X: Any, y: Any, sample_weight: Any = None, *, more: bool = F
     if plan.rows == "texts" and not more:
         state, last = _from_texts(plan, X, y, sample_weight), text_table(())
     elif is_tabular(plan, X, y):
-        opened = _opened(plan, X, y, sample_weight)
-        state, last = inferred(plan, partial(learn_table, plan), *opened, partly=plan.partly())
+        rows = rows_of(X, missing=plan.missing)
+        if plan.rows == "table":  # rows of weight 0 are left out
+            rows, y, sample_weight = with_weight(rows, y, sample_weight)
+        learn = partial(learn_table, plan)
+        state, last = inferred(plan, learn, rows, _checked_labels(y), sample_weight, partly=plan.partly())
     else:
         last = read_texts(X) if plan.rows == "texts" else read_first(X)
         if plan.rows == "texts" and last.rows == 0:
@@ -320,14 +323,6 @@ def infer_schema(rows: Rows, y: Any, overrides: Mapping[str, str]) -> Schema:
         raise ValueError("expected columns of numbers, categories or dates to learn from, got none, or no rows")
     warn_about_columns(schema, overrides)
     return schema
-
-
-def _opened(plan: Plan, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
-    """Open a table with its labels and weights: those of weight 0 are left out."""
-    rows = rows_of(X, missing=plan.missing)
-    if plan.rows == "table":
-        rows, y, sample_weight = with_weight(rows, y, sample_weight)
-    return rows, _checked_labels(y), sample_weight
 
 
 def table_reader(plan: Plan, data: LabelledRows) -> Reader:

@@ -9,7 +9,6 @@ from likely.data.table import SparseRows, Table
 from likely.estimators.fitting import Plan
 from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 from likely.families import Gaussian
 from likely.joint import Part
 from likely.statistics import Array, Assignment
@@ -119,6 +118,3 @@ class GaussianDiscriminant(LabelledEstimator):
         family: Any = self.joint_.parts[0].family
         spread = np.asarray(density.covariance if family.covariance == "full" else density.variance)
         return spread[0] if float(family.tied) == 1 else spread
-
-    def __sklearn_tags__(self) -> Any:
-        return tags_of("classifier")

@@ -5,7 +5,7 @@ from typing import Any, Self
 from likely.estimators import fitting
 from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Plan
-from likely.estimators.protocol import Estimator
+from likely.estimators.protocol import Estimator, tags_of
 from likely.model.evaluation import Evaluation, SummedEvaluation
 from likely.model.questions import Questions
 
@@ -92,3 +92,6 @@ class LabelledEstimator(Questions):
         None if it was given none, left them out, or if something was learned, forgotten or loaded since.
         """
         return self.fitted().unlabelled
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of("classifier")

@@ -15,7 +15,6 @@ from likely.estimators import fitting
 from likely.estimators.fitting import FirstFit, Guessed, Plan, texts_of
 from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag
 from likely.families.bag_density import BagDensity
@@ -329,9 +328,6 @@ class TextClassifier(LabelledEstimator):
         if refine and not self.calibrate:
             raise ValueError(f"expected calibrate=True to refine, got refine={refine!r} without: leave one of them out")
         return refine  # type: ignore[no-any-return]
-
-    def __sklearn_tags__(self) -> Any:
-        return tags_of("classifier")
 
 
 @dataclass(frozen=True, eq=False)
