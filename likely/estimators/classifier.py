@@ -12,11 +12,10 @@ from likely.data.table import SparseRows, Table
 from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixture
 from likely.ensemble.selection import Selection, select
 from likely.estimators import fitting
+from likely.estimators.base import LabelledEstimator, tags_of
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import FirstFit, Guessed, Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 from likely.families import Gaussian, Together
 from likely.joint import Part
 from likely.learn.class_mixture_density import MixedStatistics

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likely.data.table import SparseRows, Table
+from likely.estimators.base import LabelledEstimator
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
 from likely.families import Gaussian
 from likely.joint import Part

@@ -8,9 +8,9 @@ import numpy as np
 from likely.data.labels import read_weights
 from likely.data.table import Table
 from likely.estimators import fitting
+from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
 from likely.families import read_number, read_numbers
 from likely.learn.kmeans import (
     STARTS,

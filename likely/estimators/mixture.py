@@ -12,11 +12,11 @@ from likely.data.labelled import of_one_class
 from likely.data.progress import ProgressLine
 from likely.data.table import Block
 from likely.estimators import fitting
+from likely.estimators.base import Estimator, tags_of
 from likely.estimators.checkpoint import Checkpoint
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.joint import Part
 from likely.learn.first_groups import STARTS, Sample

@@ -3,11 +3,10 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from likely.estimators.base import LabelledEstimator, tags_of
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 
 
 @dataclass(eq=False, repr=False)

@@ -12,8 +12,8 @@ from likely.engines import engine_of
 from likely.ensemble.discounting import Refine, collect_discounted
 from likely.ensemble.text_samples import TextSample, settled_by
 from likely.estimators import fitting
+from likely.estimators.base import LabelledEstimator
 from likely.estimators.fitting import FirstFit, Guessed, Plan, texts_of
-from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
 from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, va
 from likely import native
 from likely.data.table import Block, SparseRows, Table
 from likely.estimators import fitting
+from likely.estimators.base import LabelledEstimator
 from likely.estimators.fitting import Guessed, Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.families import Gaussian, UnsolvableError, on_one_line, readable_errors
 from likely.families.directions import Directions, by_means, by_total
 from likely.families.gaussian import FlatDirections

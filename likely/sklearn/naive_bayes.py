@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval
 
 from likely.data.table import SparseRows, Table
 from likely.estimators import fitting
+from likely.estimators.base import LabelledEstimator
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.families import Bernoulli, Complement, Family, Gaussian, Multinomial, Numbered
 from likely.families.moments import Moments
 from likely.joint import Joint, Part
