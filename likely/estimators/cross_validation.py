@@ -23,7 +23,7 @@ from likely.joint import Part
 from likely.learn.one_pass import all_but_each, collect_folds, training_folds
 from likely.model.evaluation import Evaluation, SummedEvaluation, Sums, check_folds, dealt
 from likely.model.readers import read_first, read_texts
-from likely.model.state import State
+from likely.model.state import Comparison, State
 from likely.statistics import Assignment, JointStatistics, Labels, union
 
 
@@ -174,7 +174,7 @@ def _copies(table: Table, assignment: Assignment, seed: str, keys: Keys) -> NDAr
     return np.bincount(np.searchsorted(keys, own[np.isin(own, keys)]), minlength=len(keys))
 
 
-def _scored(rows: Rows, labelling: Labelling, folds: HashedFolds, classes: Labels, models: list[Any]) -> Sums:
+def _scored(rows: Rows, labelling: Labelling, folds: HashedFolds, classes: Labels, models: list[Comparison]) -> Sums:
     """Predict each row by the model that has not seen its fold."""
     found = Sums.none(len(classes))
     for table, assignment in labelling.known(rows):

@@ -39,7 +39,7 @@ from likely.model.readers import (
 )
 from likely.model.semi_supervised import PartiallyLabelled, check_unlabelled
 from likely.model.state import State, few
-from likely.statistics import Assignment, JointStatistics, Labels
+from likely.statistics import Assignment, JointStatistics
 
 Guessed = NDArray[np.bool_] | None
 """Which labels were guessed: nothing is judged by these rows."""
@@ -159,7 +159,10 @@ def partial_fit(
         X, y, sample_weight, column = texts_of(state, X, y, sample_weight, partly=state is None)
     elif plan.rows != "matrix" and (state is None or isinstance(state.reader, TableReader)):
         X, y = with_labels(X, y, sample_weight)
-    labels = None if classes is None else _read_classes(classes)
+    try:
+        labels = None if classes is None else np.unique(np.asarray(classes))
+    except TypeError:
+        raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
     if state is None:
         found = fit(plan, X, y, sample_weight, more=True)
         by_name = is_tabular(plan, X, y)
@@ -278,7 +281,9 @@ def _semi_supervised(plan: Plan, table: Table, assignment: Assignment) -> State:
     if not plan.learns_unlabelled(known, count):
         warn_about_unlabelled(count)
         return rows.expected(0.0)
-    state, weight = rows.learned(check_unlabelled(plan.unlabelled))
+    unlabelled = check_unlabelled(plan.unlabelled)
+    assert unlabelled is not None
+    state, weight = rows.learned(unlabelled)
     if weight == 0:
         warn_about_unlabelled(count, why=": labels that are held back are expected no better with them")
     return replace(state, unlabelled=weight)
@@ -495,13 +500,6 @@ def _checked_labels(y: Any) -> Any:
     if y is None:
         raise ValueError("expected a label for each row, or the name of a column, got y=None")
     return y
-
-
-def _read_classes(classes: Any) -> Labels:
-    try:
-        return np.unique(np.asarray(classes))
-    except TypeError:
-        raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -53,7 +53,7 @@ class Selected(NamedTuple):
     """All mixtures that were tried, the best first, and the best of them."""
 
     table: list[Candidate]
-    best: Any
+    best: "Mixture"
 
 
 def candidate(k: int, covariance: str, tied: bool, found: EMResult, rows: Hidden) -> Candidate:

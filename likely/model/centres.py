@@ -99,14 +99,10 @@ class CentreQuestions:
         except AttributeError:
             raise not_fitted(type(self).__name__) from None
 
-    def hold(self, state: Centres) -> Self:
-        """Take a fitted state, such as one from a file."""
-        self._state = state
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
 
+    hold = Questions.hold
     n_features_in_ = Questions.n_features_in_
     feature_names_in_ = Questions.feature_names_in_
 

@@ -9,7 +9,7 @@ Whether rows without a label help is asked of the others: they are taken away, f
 
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,10 +158,12 @@ class PartiallyLabelled(NamedTuple):
         return self.table.taken(rows), Assignment(self.assignment.classes, classes, counted), guessed
 
 
-def check_unlabelled(unlabelled: Any) -> Any:
+def check_unlabelled(unlabelled: Any) -> float | Literal["auto"] | None:
     """Return how much rows without a label count, or raise ValueError if that is not said well."""
-    if unlabelled is None or (isinstance(unlabelled, str) and unlabelled == "auto"):
-        return unlabelled
+    if unlabelled is None:
+        return None
+    if isinstance(unlabelled, str) and unlabelled == "auto":
+        return "auto"
     number = isinstance(unlabelled, int | float | np.integer | np.floating) and not isinstance(unlabelled, bool)
     if not number or not 0 <= unlabelled <= sys.float_info.max:
         raise ValueError(

@@ -101,7 +101,7 @@ class State:
         return self.ensemble is not None or any(part.family.calibrated for part in self.parts)
 
     @cached_property
-    def comparison(self) -> "Joint | Calibrated | LimitedJoint":
+    def comparison(self) -> "Comparison":
         """What compares classes."""
         if not self.calibrated or not self.class_count.any():
             return self.joint  # which says that nothing was learned
@@ -217,6 +217,10 @@ class LimitedJoint(NamedTuple):
         """Return what every cell says for class ``one`` of its row against class ``other``."""
         scores, rows = self.log_joint(table), np.arange(table.rows)
         return _scaled(*self.joint.log_odds(table, one, other), subtract_logs(scores[rows, one], scores[rows, other]))
+
+
+Comparison = Joint | Calibrated | LimitedJoint
+"""What compares classes."""
 
 
 def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:

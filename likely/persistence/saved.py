@@ -136,20 +136,18 @@ class Saved:
         """Return what a file holds, or raise if it does not agree with itself."""
         stored: ModelHeader = decode(header, ModelHeader, "header", arrays)
         classes, width = check_classes(stored.classes), stored.columns.width
-        parts = [check_part(each.family, each.columns, width) for each in stored.blocks]
-        check_parts(stored.kind, [part for part, each in zip(parts, stored.blocks, strict=True) if each.width is None])
+        blocks = [(check_part(each.family, each.columns, width), each) for each in stored.blocks]
+        check_parts(stored.kind, [part for part, each in blocks if each.width is None])
         weights = _read_weights("weight", classes, arrays)
-        own, members = [], []
-        for i, (part, each) in enumerate(zip(parts, stored.blocks, strict=True)):
-            statistics = _restore(part, each, classes, each.width or width, f"block {i}", arrays)
-            if each.width is None:
-                own.append((part, statistics))
-            else:
-                members.append((part.family, statistics, each.width))
-        joint = JointStatistics(weights, tuple(statistics for _, statistics in own))
+        found = [
+            (part, _restore(part, each, classes, each.width or width, f"block {i}", arrays), each.width)
+            for i, (part, each) in enumerate(blocks)
+        ]
+        members = tuple((part.family, statistics, width) for part, statistics, width in found if width is not None)
+        joint = JointStatistics(weights, tuple(statistics for _, statistics, width in found if width is None))
         reader = MatrixReader(stored.kind, stored.columns)
-        state = State(tuple(part for part, _ in own), joint, reader, stored.priors)
-        return cls(stored.kind, stored.parameters, state, stored.more, tuple(members))
+        state = State(tuple(part for part, _, width in found if width is None), joint, reader, stored.priors)
+        return cls(stored.kind, stored.parameters, state, stored.more, members)
 
 
 def _store_blocks(
