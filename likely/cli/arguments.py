@@ -1,10 +1,11 @@
 """Options and arguments that several commands have, help that shows arguments and examples, and completion."""
 
+import csv
 import os
 from collections.abc import Callable, Sequence
 from functools import reduce, wraps
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -208,7 +209,39 @@ NEW_ROWS = combined(
 )
 DRAW_SEED = option("--seed", least=0, help="For the same draws again.")
 JSON = flag("--json", "as_json", help="Print one JSON object, for programs.")
-CLASSIFIER = together(
+
+
+class New(NamedTuple):
+    """What ``fit`` and ``evaluate`` are told of a model that is not yet fitted."""
+
+    kind: str
+    columns: dict[str, str]
+    together: Sequence[str]
+    missing: Sequence[str]
+    calibrate: bool
+    unlabelled: str
+    seed: int
+
+    def model(self) -> Any:
+        """Return the model."""
+        from likely.estimators import Classifier, NaiveBayes
+
+        try:
+            weight = self.unlabelled if self.unlabelled == "auto" else float(self.unlabelled)
+        except ValueError:
+            raise ValueError(
+                f"expected --unlabelled as a number of 0 or more, or auto, got {self.unlabelled!r}"
+            ) from None
+        names = [next(csv.reader([names])) for names in self.together]
+        common: dict[str, Any] = {"missing": tuple(self.missing), "together": names, "unlabelled": weight}
+        if self.kind == "naive-bayes":
+            return NaiveBayes(self.columns or "auto", **common)
+        return Classifier(self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, **common)
+
+
+CLASSIFIER = combined(
+    "new",
+    New,
     option(
         "--model",
         "kind",
@@ -237,4 +270,3 @@ CLASSIFIER = together(
     ),
     option("--seed", least=0, default=0, help="By which rows are assigned to cross-validation folds."),
 )
-"""What ``fit`` and ``evaluate`` may be told of the model."""

@@ -1,6 +1,5 @@
 """The commands: what each is given, and what it does."""
 
-import csv
 import os
 from collections.abc import Sequence
 from time import perf_counter
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likely.cli import arguments
-from likely.cli.arguments import Group, argument, flag, option, several
+from likely.cli.arguments import Group, New, argument, flag, option, several
 from likely.cli.io import (
     LINES,
     Output,
@@ -80,15 +79,7 @@ def application(context: click.Context, version: bool, install_completion: bool,
 @flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
 @arguments.JSON
 def fit(
-    data: Sequence[str],
-    output: str,
-    target: str | None,
-    columns: dict[str, str],
-    form: str | None,
-    missing: Sequence[str],
-    text_dirs: bool,
-    as_json: bool,
-    **settings: Any,
+    data: Sequence[str], output: str, target: str | None, new: New, form: str | None, text_dirs: bool, as_json: bool
 ) -> None:
     """Learn from a table, missing cells and all, and save the model."""
     check_model_output(output, data, form, text_dirs=text_dirs)
@@ -96,13 +87,14 @@ def fit(
     if text_dirs:
         from likely.cli.io import LABEL, TEXT, folders_of
 
-        rows, target, columns = folders_of(data), target or LABEL, {TEXT: "text", **columns}
+        rows, target = folders_of(data), target or LABEL
+        new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
         raise ValueError("expected --target NAME, the column that holds the label, got none")
     else:
-        rows = opened(data, form, missing)
+        rows = opened(data, form, new.missing)
     with read_meanwhile(rows, data):
-        model = _classifier(columns, missing, **settings)
+        model = new.model()
     with progress_bar(rows, "learning"):
         model.fit(rows, target)
     _save(model, output, as_json, start)
@@ -142,23 +134,14 @@ def predict(
 @option("--folds", least=2, default=10, help="Into how many cross-validation folds the rows are split.")
 @arguments.CLASSIFIER
 @arguments.JSON
-def evaluate(
-    data: Sequence[str],
-    target: str,
-    folds: int,
-    columns: dict[str, str],
-    form: str | None,
-    missing: Sequence[str],
-    as_json: bool,
-    **settings: Any,
-) -> None:
+def evaluate(data: Sequence[str], target: str, folds: int, new: New, form: str | None, as_json: bool) -> None:
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
     from likely.cli import render
 
-    model = _classifier(columns, missing, **settings)
-    rows = opened(data, form, missing)
+    model = new.model()
+    rows = opened(data, form, new.missing)
     with progress_bar(rows, "evaluating"):
-        found = model.evaluate(rows, target, folds=folds, random_state=settings["seed"])
+        found = model.evaluate(rows, target, folds=folds, random_state=new.seed)
     if as_json:
         measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
         classes, confusion = found.classes.tolist(), found.confusion.tolist()
@@ -379,32 +362,6 @@ def demo(seed: int) -> None:
     from likely.cli.demo import show
 
     show(seed)
-
-
-def _classifier(
-    columns: dict[str, str],
-    missing: Sequence[str],
-    kind: str,
-    together: Sequence[str],
-    calibrate: bool,
-    unlabelled: str,
-    seed: int,
-) -> Any:
-    """Return a model that is not yet fitted."""
-    from likely.estimators import Classifier, NaiveBayes
-
-    try:
-        weight = unlabelled if unlabelled == "auto" else float(unlabelled)
-    except ValueError:
-        raise ValueError(f"expected --unlabelled as a number of 0 or more, or auto, got {unlabelled!r}") from None
-    common: dict[str, Any] = {
-        "missing": tuple(missing),
-        "together": [next(csv.reader([names])) for names in together],
-        "unlabelled": weight,
-    }
-    if kind == "naive-bayes":
-        return NaiveBayes(columns or "auto", **common)
-    return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)
 
 
 def _save(
