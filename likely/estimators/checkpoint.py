@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.data.hashing import string_hashes, text_keys
 from likely.data.progress import ProgressLine
-from likely.data.table import SparseRows, Table
+from likely.data.table import SparseRows
 from likely.joint import Joint, Part
 from likely.learn.hidden import EMResult, EMState, Hidden
 from likely.learn.mixtures import Search, Start
@@ -158,7 +158,10 @@ def fingerprint(rows: Hidden, parameters: Mapping[str, Any]) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     table = rows.table
-    for array in [*_arrays(table), *([] if rows.weights is None else [rows.weights])]:
+    arrays: list[NDArray[Any]] = list(table.cells[:3]) if isinstance(table.cells, SparseRows) else [table.cells]
+    arrays += [text_keys(names.tolist()) for _, names in sorted(table.categories.items())]
+    arrays += [string_hashes(texts) for _, texts in sorted(table.strings.items())]
+    for array in arrays if rows.weights is None else [*arrays, rows.weights]:
         digest.update(repr((array.shape, array.dtype.str)).encode())
         for first in range(0, len(array), _TILE):
             digest.update(np.ascontiguousarray(array[first : first + _TILE]).data)
@@ -167,11 +170,3 @@ def fingerprint(rows: Hidden, parameters: Mapping[str, Any]) -> str:
         text = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         digest.update(name.encode() + b"=" + text + b";")
     return digest.hexdigest()
-
-
-def _arrays(table: Table) -> list[NDArray[Any]]:
-    """Return all that is in a table as arrays of numbers."""
-    cells = table.cells
-    found = list(cells[:3]) if isinstance(cells, SparseRows) else [cells]
-    found += [text_keys(names.tolist()) for _, names in sorted(table.categories.items())]
-    return found + [string_hashes(texts) for _, texts in sorted(table.strings.items())]

@@ -67,25 +67,17 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class WordExplanation:
-    """What every word of some texts says for one class against another, in logarithms.
-
-    Parameters
-    ----------
-    label, against
-        the two classes of each text
-    base
-        the log-odds before the text is read
-    starts, terms, counts, odds
-        the words of text i, how often each came, and what they say altogether, are those from ``starts[i]`` on
-    """
+    """What every word of some texts says for one class against another, in logarithms."""
 
     label: Labels
     against: Labels
     base: Array
+    """the log-odds before the text is read"""
     starts: NDArray[np.int64]
     terms: Any = field(repr=False)  # Arrow would show its text as it is
     counts: NDArray[Any]
     odds: Array
+    """the words of text i, how often each came, and what they say altogether, are those from ``starts[i]`` on"""
 
     @property
     def log_odds(self) -> Array:

@@ -109,7 +109,10 @@ class PartiallyLabelled(NamedTuple):
         rows = np.flatnonzero(self.known)
         codes, own = self.assignment.codes[rows], self._weights[rows]
         nothing = Judged(np.full(len(rows), np.inf), own, 1.0)
-        folds = self._folds(rows)
+        # By their content, so that neither their order nor how often each is written matters.
+        rank = content_ranks(self.table.taken(rows), self.assignment.taken(rows))
+        _, first = np.unique(rank, return_index=True)
+        folds = deal(codes[first], min(_FOLDS, len(first)))[rank]
         if folds.max() == 0:  # without it none could be learned from
             return nothing
         found = np.empty((len(rows), len(self.assignment.classes)))
@@ -128,12 +131,6 @@ class PartiallyLabelled(NamedTuple):
         found *= temperature
         posterior_in_place(found, np.zeros(found.shape[1]), True)
         return Judged(-found[np.arange(len(rows)), codes], own, temperature)
-
-    def _folds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Deal rows out by their content, so that neither their order nor how often each is written matters."""
-        rank = content_ranks(self.table.taken(rows), self.assignment.taken(rows))
-        _, first = np.unique(rank, return_index=True)
-        return deal(self.assignment.codes[rows[first]], min(_FOLDS, len(first)))[rank]
 
     @property
     def _weights(self) -> Array:
