@@ -99,8 +99,7 @@ class LabelledEstimator(Questions):
         of ``TextClassifier`` exponents, so let its first texts be some hundreds, of all classes. ``classes`` may name
         labels that will come later; labels not named are learned when they come.
         """
-        before = getattr(self, "_state", None)
-        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
+        self._state = fitting.partial_fit(self.plan(), getattr(self, "_state", None), X, y, classes, sample_weight)
         return self
 
     def merge(self, *others: Self) -> Self:

@@ -152,6 +152,7 @@ class Checkpoint:
 def fingerprint(rows: Hidden, parameters: Mapping[str, Any]) -> str:
     """Return a digest of all cells, weights and parameters: the same for the same fit only.
 
+    >>> from likely.data.table import Table
     >>> one, other = (fingerprint(Hidden(Table(np.array([[x]]))), {"tied": True}) for x in (1.0, 2.0))
     >>> one == other, len(one)
     (False, 32)

@@ -358,8 +358,7 @@ class Mixture(Questions, Estimator):
     def _aim(self, rows: Hidden, parts: tuple[Part, ...], first: First | None) -> Aim:
         """Return what is looked for, with the prior of covariances."""
         k, start = self._checked(rows)
-        table = rows.table
-        groups: Assignment | None = None
+        table, groups = rows.table, None
         if first is not None:
             table, groups = first.sample.table, first.groups
         elif not isinstance(start, str):
