@@ -30,7 +30,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return INTERRUPTED
         except OSError as error:
-            return _quiet() if _is_broken_pipe(error) else _failed(_of_file(error))
+            broken = isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE
+            return _quiet() if broken else _failed(_of_file(error))
         except MemoryError:
             return _failed("there is not enough memory for this")
         except (ValueError, TypeError) as error:
@@ -103,10 +104,6 @@ def _of_file(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.strerror}: {os.fspath(error.filename)!r}"
-
-
-def _is_broken_pipe(error: OSError) -> bool:
-    return isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE
 
 
 def _quiet() -> int:

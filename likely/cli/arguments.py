@@ -1,11 +1,15 @@
 """Options and arguments that several commands have, help that shows arguments and examples, and completion."""
 
+import csv
 import os
 from collections.abc import Callable, Sequence
-from functools import reduce
-from typing import Any
+from functools import reduce, wraps
+from inspect import signature
+from typing import Any, NamedTuple
 
 import click
+
+from likely.cli.io import Output
 
 FILE = click.Path(readable=False)
 """What a shell completes by the names of files; it is checked when it is opened."""
@@ -69,6 +73,31 @@ def together(*decorators: Decorator) -> Decorator:
     return lambda function: reduce(lambda made, decorator: decorator(made), reversed(decorators), function)
 
 
+def combined(name: str, make: Callable[..., Any], *decorators: Decorator) -> Decorator:
+    """Return a decorator that adds parameters of which a command gets only what is made of them, by this name."""
+
+    def add(command: Callable[..., None]) -> Any:
+        @wraps(command)
+        def called(**values: Any) -> None:
+            made = make(**{each: values.pop(each) for each in signature(make).parameters})
+            command(**{name: made}, **values)
+
+        return together(*decorators)(called)
+
+    return add
+
+
+def column_kinds(column: Sequence[str], ignore: Sequence[str], text: Sequence[str]) -> dict[str, str]:
+    """Return what columns are by name, from NAME=KIND and from names."""
+    kinds = dict.fromkeys(ignore, "ignore") | dict.fromkeys(text, "text")
+    for each in column:
+        name, equals, kind = each.rpartition("=")
+        if not equals or not name or not kind:
+            raise ValueError(f"expected --column NAME=KIND, such as zip=category, got {each!r}")
+        kinds[name] = kind
+    return kinds
+
+
 def argument(name: str, metavar: str, meaning: str, **settings: Any) -> Decorator:
     """Return a decorator that adds files as arguments."""
     return click.argument(name, cls=Argument, metavar=metavar, meaning=meaning, type=FILE, **settings)
@@ -89,6 +118,12 @@ def several(*names: str, **settings: Any) -> Decorator:
 def flag(*names: str, **settings: Any) -> Decorator:
     """Return a decorator that adds an option that is yes or no."""
     return option(*names, is_flag=True, default=False, **settings)
+
+
+def _format(name: str, of: str) -> Decorator:
+    """Return a decorator that adds the one option of a format."""
+    meaning = f"{_FORMATS}; by default what the name of {of} ends with, else csv."
+    return option("--format", "-f", name, metavar="FORMAT", help=meaning)
 
 
 def install_completion(group: click.Group, shell: str) -> str:
@@ -129,7 +164,9 @@ MODEL = argument("model", "MODEL", "A model file, written by likely fit.")
 MODELS = argument("models", "MODEL...", "Model files, written by likely fit.", nargs=-1, required=True)
 OUTPUT = option("--output", "-o", metavar="OUT", type=FILE, help="The file to write; by default standard output.")
 MODEL_OUTPUT = option("--output", "-o", metavar="MODEL", type=FILE, required=True, help="The model file to write.")
-COLUMNS = together(
+COLUMNS = combined(
+    "columns",
+    column_kinds,
     several(
         "--column",
         "-c",
@@ -146,27 +183,65 @@ MORE_MISSING = several(
     metavar="TEXT",
     help="Text that stands for a missing cell, beside what the model knows. May be repeated.",
 )
-INPUT_FORMAT = option(
-    "--format",
-    "-f",
-    "form",
-    metavar="FORMAT",
-    help=f"{_FORMATS}; by default what the name of DATA ends with, else csv.",
-)
-OUTPUT_FORMAT = option(
-    "--to",
-    metavar="FORMAT",
-    help=f"{_FORMATS}, to write; by default what the name of OUT ends with, else --format.",
-)
-DRAWN_FORMAT = option(
-    "--format", "-f", "form", metavar="FORMAT", help=f"{_FORMATS}; by default what the name of OUT ends with, else csv."
-)
-DRAW_SEED = option("--seed", least=0, help="For the same draws again.")
+INPUT_FORMAT = _format("form", "DATA")
 ESCAPE_FORMULAS = flag(
     "--escape-formulas", help="Put ' before text in CSV and TSV that a spreadsheet would run, such as =1+1."
 )
+ANSWERED_ROWS = combined(
+    "out",
+    Output,
+    OUTPUT,
+    INPUT_FORMAT,
+    option(
+        "--to",
+        metavar="FORMAT",
+        help=f"{_FORMATS}, to write; by default what the name of OUT ends with, else --format.",
+    ),
+    MORE_MISSING,
+)
+"""Rows that are read and written again, with ``ESCAPE_FORMULAS`` in its place among other options."""
+NEW_ROWS = combined(
+    "out",
+    Output,
+    OUTPUT,
+    _format("to", "OUT"),
+    ESCAPE_FORMULAS,
+)
+DRAW_SEED = option("--seed", least=0, help="For the same draws again.")
 JSON = flag("--json", "as_json", help="Print one JSON object, for programs.")
-CLASSIFIER = together(
+
+
+class New(NamedTuple):
+    """What ``fit`` and ``evaluate`` are told of a model that is not yet fitted."""
+
+    kind: str
+    columns: dict[str, str]
+    together: Sequence[str]
+    missing: Sequence[str]
+    calibrate: bool
+    unlabelled: str
+    seed: int
+
+    def model(self) -> Any:
+        """Return the model."""
+        from likely.estimators import Classifier, NaiveBayes
+
+        try:
+            weight = self.unlabelled if self.unlabelled == "auto" else float(self.unlabelled)
+        except ValueError:
+            raise ValueError(
+                f"expected --unlabelled as a number of 0 or more, or auto, got {self.unlabelled!r}"
+            ) from None
+        names = [next(csv.reader([names])) for names in self.together]
+        common: dict[str, Any] = {"missing": tuple(self.missing), "together": names, "unlabelled": weight}
+        if self.kind == "naive-bayes":
+            return NaiveBayes(self.columns or "auto", **common)
+        return Classifier(self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, **common)
+
+
+CLASSIFIER = combined(
+    "new",
+    New,
     option(
         "--model",
         "kind",
@@ -195,4 +270,3 @@ CLASSIFIER = together(
     ),
     option("--seed", least=0, default=0, help="By which rows are assigned to cross-validation folds."),
 )
-"""What ``fit`` and ``evaluate`` may be told of the model."""

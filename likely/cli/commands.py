@@ -1,6 +1,5 @@
 """The commands: what each is given, and what it does."""
 
-import csv
 import os
 from collections.abc import Sequence
 from time import perf_counter
@@ -9,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likely.cli import arguments
-from likely.cli.arguments import Group, argument, flag, option, several
+from likely.cli.arguments import Group, New, argument, flag, option, several
 from likely.cli.io import (
+    LINES,
+    Output,
     check_model_output,
-    check_output,
     lines_of,
     opened,
     opened_to_answer,
-    output_format,
     read_meanwhile,
     rows_at,
-    written,
 )
 from likely.data.paths import KNOWN_FORMATS, Format
 from likely.data.progress import progress_bar
@@ -27,9 +25,6 @@ from likely.data.progress import progress_bar
 if TYPE_CHECKING:
     from likely.cli.models import Loaded
     from likely.data.rows import Rows
-
-LINES = "txt"
-"""The format in which every line is a text."""
 
 
 @click.group(
@@ -84,29 +79,22 @@ def application(context: click.Context, version: bool, install_completion: bool,
 @flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
 @arguments.JSON
 def fit(
-    data: Sequence[str],
-    output: str,
-    target: str | None,
-    form: str | None,
-    missing: Sequence[str],
-    text_dirs: bool,
-    as_json: bool,
-    **settings: Any,
+    data: Sequence[str], output: str, target: str | None, new: New, form: str | None, text_dirs: bool, as_json: bool
 ) -> None:
     """Learn from a table, missing cells and all, and save the model."""
     check_model_output(output, data, form, text_dirs=text_dirs)
     start = perf_counter()
-    columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
     if text_dirs:
         from likely.cli.io import LABEL, TEXT, folders_of
 
-        rows, target, columns = folders_of(data), target or LABEL, {TEXT: "text", **columns}
+        rows, target = folders_of(data), target or LABEL
+        new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
         raise ValueError("expected --target NAME, the column that holds the label, got none")
     else:
-        rows = opened(data, form, missing)
+        rows = opened(data, form, new.missing)
     with read_meanwhile(rows, data):
-        model = _classifier(columns, missing, **settings)
+        model = new.model()
     with progress_bar(rows, "learning"):
         model.fit(rows, target)
     _save(model, output, as_json, start)
@@ -120,34 +108,21 @@ def fit(
 )
 @arguments.MODEL
 @arguments.ROWS
-@arguments.OUTPUT
-@arguments.INPUT_FORMAT
-@arguments.OUTPUT_FORMAT
-@arguments.MORE_MISSING
+@arguments.ANSWERED_ROWS
 @option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
 @flag("--only", help="Write the answers without the rows.")
 @arguments.ESCAPE_FORMULAS
 def predict(
-    model: str,
-    data: str,
-    output: str | None,
-    form: str | None,
-    to: str | None,
-    missing: Sequence[str],
-    probabilities: bool,
-    only: bool,
-    escape_formulas: bool,
+    model: str, data: str, out: Output, form: str | None, missing: Sequence[str], probabilities: bool, only: bool
 ) -> None:
     """Write rows with the likeliest class of each, and the probability of every class."""
     from likely.cli.models import Loaded
 
-    check_output(output, [model, data], form)
-    out = output_format(output, to, None if form == LINES else form)
+    to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
-    rows = _lines(loaded, data, form) or opened_to_answer(data, form, out, loaded.missing)
+    rows = _lines(loaded, data, form) or opened_to_answer(data, form, to, loaded.missing)
     with progress_bar(rows, "predicting"):
-        answers = loaded.predicted(rows, probabilities=probabilities, only=only)
-        written(answers, output, out, escape_formulas=escape_formulas)
+        out.write(loaded.predicted(rows, probabilities=probabilities, only=only), to)
 
 
 @application.command(
@@ -159,23 +134,14 @@ def predict(
 @option("--folds", least=2, default=10, help="Into how many cross-validation folds the rows are split.")
 @arguments.CLASSIFIER
 @arguments.JSON
-def evaluate(
-    data: Sequence[str],
-    target: str,
-    folds: int,
-    form: str | None,
-    missing: Sequence[str],
-    as_json: bool,
-    **settings: Any,
-) -> None:
+def evaluate(data: Sequence[str], target: str, folds: int, new: New, form: str | None, as_json: bool) -> None:
     """Say how well a model predicts rows that it has not seen: each by a model of the others."""
     from likely.cli import render
 
-    columns = _column_kinds(settings.pop("column"), settings.pop("ignore"), settings.pop("text"))
-    model = _classifier(columns, missing, **settings)
-    rows = opened(data, form, missing)
+    model = new.model()
+    rows = opened(data, form, new.missing)
     with progress_bar(rows, "evaluating"):
-        found = model.evaluate(rows, target, folds=folds, random_state=settings["seed"])
+        found = model.evaluate(rows, target, folds=folds, random_state=new.seed)
     if as_json:
         measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
         classes, confusion = found.classes.tolist(), found.confusion.tolist()
@@ -217,9 +183,7 @@ def cluster(
     tied: bool,
     starts: int,
     most: int,
-    column: Sequence[str],
-    ignore: Sequence[str],
-    text: Sequence[str],
+    columns: dict[str, str],
     missing: Sequence[str],
     form: str | None,
     seed: int,
@@ -230,7 +194,6 @@ def cluster(
     start = perf_counter()
     if groups != "auto" and (not groups.isdecimal() or int(groups) < 1):
         raise ValueError(f"expected -k as a whole number of groups of 1 or more, or auto, got {groups!r}")
-    columns = _column_kinds(column, ignore, text)
     rows = opened(data, form, missing)
     with progress_bar(rows, "reading"):
         from likely.data.labelled import as_arrow_table
@@ -297,10 +260,7 @@ def explain(
 )
 @arguments.MODEL
 @arguments.ROWS
-@arguments.OUTPUT
-@arguments.INPUT_FORMAT
-@arguments.OUTPUT_FORMAT
-@arguments.MORE_MISSING
+@arguments.ANSWERED_ROWS
 @option(
     "--how",
     type=click.Choice(["mean", "draw"]),
@@ -310,25 +270,16 @@ def explain(
 @arguments.DRAW_SEED
 @arguments.ESCAPE_FORMULAS
 def impute(
-    model: str,
-    data: str,
-    output: str | None,
-    form: str | None,
-    to: str | None,
-    missing: Sequence[str],
-    how: str,
-    seed: int | None,
-    escape_formulas: bool,
+    model: str, data: str, out: Output, form: str | None, missing: Sequence[str], how: str, seed: int | None
 ) -> None:
     """Write the same rows with their missing cells filled, given all other cells, and the label if there is one."""
     from likely.cli.models import Loaded
 
-    check_output(output, [model, data], form)
-    out = output_format(output, to, form)
+    to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
-    rows = opened_to_answer(data, form, out, loaded.missing, verbatim=False)
+    rows = opened_to_answer(data, form, to, loaded.missing, verbatim=False)
     with progress_bar(rows, "filling"):
-        written(loaded.filled(rows, how, seed), output, out, escape_formulas=escape_formulas)
+        out.write(loaded.filled(rows, how, seed), to)
 
 
 @application.command(
@@ -339,25 +290,13 @@ def impute(
 @option("-n", "--number", least=0, default=10, help="How many rows.")
 @several("--given", "-g", metavar="NAME=VALUE", help="A cell that all rows have. May be repeated.")
 @arguments.DRAW_SEED
-@arguments.OUTPUT
-@arguments.DRAWN_FORMAT
-@arguments.ESCAPE_FORMULAS
-def sample(
-    model: str,
-    number: int,
-    given: Sequence[str],
-    seed: int | None,
-    output: str | None,
-    form: str | None,
-    escape_formulas: bool,
-) -> None:
+@arguments.NEW_ROWS
+def sample(model: str, number: int, given: Sequence[str], seed: int | None, out: Output) -> None:
     """Write new rows, drawn from what the model knows, each with its label."""
     from likely.cli.models import Loaded
 
-    check_output(output, [model])
-    out = output_format(output, form)
-    loaded = Loaded.read(model)
-    written(loaded.drawn(number, given, seed), output, out, escape_formulas=escape_formulas)
+    to = out.format([model])
+    out.write(Loaded.read(model).drawn(number, given, seed), to)
 
 
 @application.command(
@@ -423,43 +362,6 @@ def demo(seed: int) -> None:
     from likely.cli.demo import show
 
     show(seed)
-
-
-def _column_kinds(given: Sequence[str], ignored: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
-    """Return what columns are by name, from NAME=KIND."""
-    kinds = dict.fromkeys(ignored, "ignore") | dict.fromkeys(texts, "text")
-    for each in given:
-        name, equals, kind = each.rpartition("=")
-        if not equals or not name or not kind:
-            raise ValueError(f"expected --column NAME=KIND, such as zip=category, got {each!r}")
-        kinds[name] = kind
-    return kinds
-
-
-def _classifier(
-    columns: dict[str, str],
-    missing: Sequence[str],
-    kind: str,
-    together: Sequence[str],
-    calibrate: bool,
-    unlabelled: str,
-    seed: int,
-) -> Any:
-    """Return a model that is not yet fitted."""
-    from likely.estimators import Classifier, NaiveBayes
-
-    try:
-        weight = unlabelled if unlabelled == "auto" else float(unlabelled)
-    except ValueError:
-        raise ValueError(f"expected --unlabelled as a number of 0 or more, or auto, got {unlabelled!r}") from None
-    common: dict[str, Any] = {
-        "missing": tuple(missing),
-        "together": [next(csv.reader([names])) for names in together],
-        "unlabelled": weight,
-    }
-    if kind == "naive-bayes":
-        return NaiveBayes(columns or "auto", **common)
-    return Classifier(columns or "auto", calibrate=calibrate, random_state=seed, **common)
 
 
 def _save(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likely.data.atomic import is_stream, open_file_of
 from likely.data.paths import KNOWN_FORMATS, Format, parse_format
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from likely.data.rows import Rows
 
 STANDARD = "-"
+LINES = "txt"
+"""The format in which every line is a text."""
 TEXT, LABEL = "text", "label"
 """The columns of texts in folders."""
 _PIECE = 1 << 22
@@ -64,34 +66,40 @@ def opened_to_answer(
     return opened([data], form, () if text and verbatim else missing, typed=not text)
 
 
-def output_format(out: str | None, given: str | None, read: str | None = None) -> Format:
-    """Return the format to write: the one given, else what the file's name ends with, else the one that is read."""
-    found = Format.of(out or STANDARD, given)
-    if found is not None:
-        return _shown(found, out)
-    if read is None and out is not None and out != STANDARD and not is_stream(out):
-        raise ValueError(f"expected a name that ends with its format, got {out!r}: say which, one of {KNOWN_FORMATS}")
-    found = Format.of(out or STANDARD, parse_format(read or "csv")._replace(compression=None)) or parse_format("csv")
-    return _shown(found, out)
+class Output(NamedTuple):
+    """Where rows are written, by default standard output, and how: what options say of it."""
 
+    output: str | None
+    to: str | None
+    escape_formulas: bool
 
-def _shown(form: Format, out: str | None) -> Format:
-    """Raise if a binary format would go to a terminal, which would take it for commands."""
-    if (out is None or out == STANDARD) and _on_terminal() and (not form.text or form.compression):
-        raise ValueError(f"expected a file or a pipe to write {form.name} to, got a terminal: say -o OUT")
-    return form
+    def format(self, read: Sequence[str], form: str | None = None) -> Format:
+        """Return the format to write: the one given, else what the file's name ends with, else the one that is read.
 
+        Raises ValueError at once if rows of files and folders ``read``, in the format ``form``, cannot be written so.
+        """
+        out = self.output or STANDARD
+        check_output(out, read, form)
+        found, form = Format.of(out, self.to), None if form == LINES else form
+        if found is None and form is None and out != STANDARD and not is_stream(out):
+            raise ValueError(
+                f"expected a name that ends with its format, got {out!r}: say which, one of {KNOWN_FORMATS}"
+            )
+        found = found or Format.of(out, parse_format(form or "csv")._replace(compression=None)) or parse_format("csv")
+        # A terminal would take it for commands.
+        if out == STANDARD and _on_terminal() and (not found.text or found.compression):
+            raise ValueError(f"expected a file or a pipe to write {found.name} to, got a terminal: say -o OUT")
+        return found
 
-def written(tables: "Iterable[pa.Table]", out: str | None, form: Format, *, escape_formulas: bool = False) -> int:
-    """Write rows to a file, or to standard output, and return how many they were."""
-    from likely.data.write import write_rows
+    def write(self, tables: "Iterable[pa.Table]", form: Format) -> None:
+        """Write rows."""
+        from likely.data.write import write_rows
 
-    if out is not None and out != STANDARD:
-        return write_rows(tables, out, form, escape_formulas=escape_formulas)
-    to: Any = _Terminal() if _on_terminal() else sys.stdout.buffer
-    count = write_rows(tables, to, form, escape_formulas=escape_formulas)
-    sys.stdout.flush()
-    return count
+        to: Any = self.output
+        if to is None or to == STANDARD:
+            to = _Terminal() if _on_terminal() else sys.stdout.buffer
+        write_rows(tables, to, form, escape_formulas=self.escape_formulas)
+        sys.stdout.flush()
 
 
 class _Terminal(io.RawIOBase):
@@ -108,13 +116,13 @@ def _on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def check_output(out: str | None, read: Iterable[str], form: str | None = None, *, text_dirs: bool = False) -> None:
+def check_output(out: str, read: Iterable[str], form: str | None = None, *, text_dirs: bool = False) -> None:
     """Raise at once if a file cannot be written where it is to be, or is one of those that are read.
 
     ``read`` has files, folders and names with wildcards; ``form``, the format that was given, decides which files of a
     folder are read, and ``text_dirs`` that they are texts in a folder for each label.
     """
-    if out is None or out == STANDARD:
+    if out == STANDARD:
         status = _status_of(sys.stdout)
     else:
         folder = Path(out).parent
@@ -129,7 +137,7 @@ def check_output(out: str | None, read: Iterable[str], form: str | None = None, 
         return
     for path, other in _read(read, form, text_dirs):
         if other is not None and os.path.samestat(status, other):
-            what = "standard output" if out is None or out == STANDARD else repr(out)
+            what = "standard output" if out == STANDARD else repr(out)
             raise ValueError(
                 f"expected another file to write than those that are read, got {what}, which is {path}: choose "
                 "another name"

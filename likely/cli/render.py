@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from likely.data.schema import Schema
     from likely.estimators import Explanation
     from likely.model.evaluation import Measures
-    from likely.model.word_explanation import WordExplanation
+    from likely.model.explanation import WordExplanation
 
 _MOST_CLASSES = 12
 _MOST_SHARES = 8
@@ -142,16 +142,23 @@ def print_model(found: dict[str, Any]) -> None:
         console.print(part)
 
 
-def print_evaluation(found: Any) -> None:
-    """Print how well held-out rows were predicted."""
-    console = new_console()
-    console.print(
-        f"[bold]{found.rows:,}[/bold] rows, each predicted by a model of the other "
-        f"{found.folds - 1} of {found.folds} folds.\n"
+def print_evaluation(found: "Measures") -> None:
+    """Print how well held-out rows were predicted: measures, with what each means, and the confusion matrix."""
+    table = plain_table("measure", "value", "", right=("value",))
+    meanings = (
+        "of the rows are predicted right",
+        "0 is perfect",
+        "0 is perfect, 2 is sure of the wrong class",
+        "0 is honest",
     )
-    console.print(measures_table(found))
-    console.print()
-    console.print(confusion_table(found))
+    for (name, value), meaning in zip(found.measures.items(), meanings, strict=True):
+        text = f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4f}"
+        table.add_row(name, f"[bold]{text}[/bold]", f"[dim]{meaning}[/dim]")
+    folds = f"{found.folds - 1} of {found.folds} folds"
+    console = new_console()
+    console.print(f"[bold]{found.rows:,}[/bold] rows, each predicted by a model of the other {folds}.\n")
+    for part in (table, "", confusion_table(found)):
+        console.print(part)
 
 
 def print_explanations(found: Any, numbers: Sequence[int], labels: Any, probabilities: Any) -> None:
@@ -226,21 +233,6 @@ def explanation_table(
     for name, value, odds in lines:
         table.add_row(literal(name), literal(value), f"{odds:+.2f}", bar(odds))
     table.add_row("altogether", "", f"{total:+.2f}", bar(total), style="bold")
-    return table
-
-
-def measures_table(found: "Measures") -> "Table":
-    """Return how good predictions are, with what each measure means."""
-    table = plain_table("measure", "value", "", right=("value",))
-    meanings = (
-        "of the rows are predicted right",
-        "0 is perfect",
-        "0 is perfect, 2 is sure of the wrong class",
-        "0 is honest",
-    )
-    for (name, value), meaning in zip(found.measures.items(), meanings, strict=True):
-        text = f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4f}"
-        table.add_row(name, f"[bold]{text}[/bold]", f"[dim]{meaning}[/dim]")
     return table
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, InitVar, dataclass
 from time import monotonic
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.data.hashing import string_hashes, text_keys
 from likely.data.progress import ProgressLine
-from likely.data.table import SparseRows, Table
+from likely.data.table import SparseRows
 from likely.joint import Joint, Part
 from likely.learn.hidden import EMResult, EMState, Hidden
 from likely.learn.mixtures import Search, Start
@@ -28,42 +29,28 @@ _KIND = "Mixture checkpoint"
 _TILE = 1 << 16
 
 
+@dataclass(eq=False)
 class Checkpoint:
-    """Watch a search: ``with Checkpoint(…) as watch``, and give ``watch`` how far it is.
+    """Watch a search: ``with Checkpoint(…) as watch``, and give ``watch`` how far it is."""
 
-    Parameters
-    ----------
-    rows, parts
-        what is searched, and for what
-    search
-        the search from its beginning; ``self.search`` is where a checkpoint has left it
-    progress
-        whether to show a line, if the errors go to a terminal
-    path
-        the file to write every ten seconds, and when the fit is interrupted; it is removed at the end
-    parameters
-        what else the result depends on
-    """
+    rows: Hidden
+    parts: tuple[Part, ...]
+    search: Search
+    """the search from its beginning, and then as far as it is, or a checkpoint has left it"""
+    _: KW_ONLY
+    progress: InitVar[bool]
+    """whether to show a line, if the errors go to a terminal"""
+    path: Any
+    """the file to write every ten seconds, and when the fit is interrupted; it is removed at the end"""
+    parameters: Mapping[str, Any]
+    """what else the result depends on"""
 
-    def __init__(
-        self,
-        rows: Hidden,
-        parts: tuple[Part, ...],
-        search: Search,
-        *,
-        progress: bool,
-        path: Any,
-        parameters: Mapping[str, Any],
-    ):
-        self.search = search
-        self._parts, self._columns, self._weight = parts, rows.table.columns, rows.weight
-        self._path = None if path is None else os.fspath(path)
-        self._written = monotonic()
-        self._line = ProgressLine(progress)
-        if self._path is not None:
-            self._fingerprint = fingerprint(rows, parameters)
-            if os.path.exists(self._path):
-                self.search = self._read(self._path)
+    def __post_init__(self, progress: bool) -> None:
+        self._line, self._written = ProgressLine(progress), monotonic()
+        if self.path is not None:
+            self.path, self._fingerprint = os.fspath(self.path), fingerprint(self.rows, self.parameters)
+            if os.path.exists(self.path):
+                self.search = self._read(self.path)
             else:
                 self._written = -np.inf  # a file that cannot be written is to be known at once
 
@@ -74,17 +61,17 @@ class Checkpoint:
         """Take note of how far the search is."""
         self.search = search
         self._line(self._progress)
-        if self._path is not None and monotonic() - self._written > _EVERY:
-            self._write(self._path)
+        if self.path is not None and monotonic() - self._written > _EVERY:
+            self._write(self.path)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._line.clear()
-        if self._path is None:
+        if self.path is None:
             return
         if kind is None:
-            os.unlink(self._path)
+            os.unlink(self.path)
         elif issubclass(kind, KeyboardInterrupt | SystemExit):
-            self._write(self._path)
+            self._write(self.path)
 
     def _progress(self) -> str:
         seeds, starts, _, present = self.search
@@ -92,7 +79,7 @@ class Checkpoint:
         start = f"start {len(starts) + 1} of {len(seeds) - 1}, " if len(seeds) > 2 else ""
         if not found:
             return start
-        return f"{start}step {len(found)}: log-likelihood {found[-1] / self._weight:.6f} for each row"
+        return f"{start}step {len(found)}: log-likelihood {found[-1] / self.rows.weight:.6f} for each row"
 
     def _write(self, path: str) -> None:
         self._written = monotonic()
@@ -112,7 +99,7 @@ class Checkpoint:
         files.write(path, header, arrays)
 
     def _packed(self, name: str, at: EMState, arrays: files.Arrays) -> dict[str, Any]:
-        state = State(self._parts, at.statistics, MatrixReader("Mixture", self._columns))
+        state = State(self.parts, at.statistics, MatrixReader("Mixture", self.rows.table.columns))
         header, own = Saved("Mixture", {}, state, {}).contents()
         arrays.update({f"{name}.{each}": array for each, array in own.items()})
         arrays[f"{name}.log-likelihoods"] = np.array(at.log_likelihoods)
@@ -142,7 +129,7 @@ class Checkpoint:
             present = self._ascent("present", header["present"], arrays)
         if "best" in header:
             at = self._ascent("best", header["best"], arrays)
-            joint = Joint.solve(at.statistics, self._parts, self._columns)
+            joint = Joint.solve(at.statistics, self.parts, self.rows.table.columns)
             found = list(at.log_likelihoods)
             converged = decode(header["best"]["converged"], bool, "converged", arrays)
             best = EMResult(joint, at.statistics, found, converged, at.removed, at.restarted)
@@ -165,13 +152,17 @@ class Checkpoint:
 def fingerprint(rows: Hidden, parameters: Mapping[str, Any]) -> str:
     """Return a digest of all cells, weights and parameters: the same for the same fit only.
 
+    >>> from likely.data.table import Table
     >>> one, other = (fingerprint(Hidden(Table(np.array([[x]]))), {"tied": True}) for x in (1.0, 2.0))
     >>> one == other, len(one)
     (False, 32)
     """
     digest = hashlib.blake2b(digest_size=16)
     table = rows.table
-    for array in [*_arrays(table), *([] if rows.weights is None else [rows.weights])]:
+    arrays: list[NDArray[Any]] = list(table.cells[:3]) if isinstance(table.cells, SparseRows) else [table.cells]
+    arrays += [text_keys(names.tolist()) for _, names in sorted(table.categories.items())]
+    arrays += [string_hashes(texts) for _, texts in sorted(table.strings.items())]
+    for array in arrays if rows.weights is None else [*arrays, rows.weights]:
         digest.update(repr((array.shape, array.dtype.str)).encode())
         for first in range(0, len(array), _TILE):
             digest.update(np.ascontiguousarray(array[first : first + _TILE]).data)
@@ -180,11 +171,3 @@ def fingerprint(rows: Hidden, parameters: Mapping[str, Any]) -> str:
         text = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
         digest.update(name.encode() + b"=" + text + b";")
     return digest.hexdigest()
-
-
-def _arrays(table: Table) -> list[NDArray[Any]]:
-    """Return all that is in a table as arrays of numbers."""
-    cells = table.cells
-    found = list(cells[:3]) if isinstance(cells, SparseRows) else [cells]
-    found += [text_keys(names.tolist()) for _, names in sorted(table.categories.items())]
-    return found + [string_hashes(texts) for _, texts in sorted(table.strings.items())]

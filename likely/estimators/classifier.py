@@ -1,6 +1,7 @@
 """The classifier for tables: families by the types of columns, and calibrated probabilities by default."""
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -11,15 +12,13 @@ from likely.data.table import SparseRows, Table
 from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixture
 from likely.ensemble.selection import Selection, select
 from likely.estimators import fitting
+from likely.estimators.base import LabelledEstimator, tags_of
 from likely.estimators.column_families import ColumnFamilies, count_tags
-from likely.estimators.fitting import Begun, Guessed, Plan
-from likely.estimators.labelled import LabelledEstimator
+from likely.estimators.fitting import FirstFit, Guessed, Plan
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 from likely.families import Gaussian, Together
 from likely.joint import Part
 from likely.learn.class_mixtures import Mixed, MixedStatistics, mix
-from likely.model.questions import Questions
 from likely.model.state import State
 from likely.statistics import Assignment, JointStatistics, class_weights
 
@@ -27,10 +26,11 @@ from likely.statistics import Assignment, JointStatistics, class_weights
 PSEUDO_ROWS = 1e-4
 
 
-class Classifier(Questions, LabelledEstimator):
-    """Classify the rows of any table, holes and all, with probabilities that can be trusted.
+@dataclass(eq=False, repr=False)
+class Classifier(LabelledEstimator):
+    """Classify the rows of any table, missing cells and all, with probabilities that can be trusted.
 
-    Two views of the same rows compare the classes: naive Bayes of levels, and a regularised discriminant of ranks and
+    Two views of the same rows compare the classes: naive Bayes of bins, and a regularised discriminant of ranks and
     categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
     other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
     statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
@@ -44,13 +44,13 @@ class Classifier(Questions, LabelledEstimator):
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
     covariance
-        how Gaussian columns hang together in the joint: "diagonal", not at all given the class; "full", by a covariance
-        of each class; "tied", by one of all classes
+        how Gaussian columns are correlated in the joint: "diagonal", not at all given the class; "full", by a
+        covariance of each class; "tied", by one of all classes
     components
         how many components each class is a mixture of, at most: 1, more, or "auto", as many as the BIC favours. Such a
         joint also helps to compare classes. Models of components learn more rows, but cannot be merged, nor forget.
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     smoothing, pseudo_rows, unbiased
         as of ``NaiveBayes``, for the joint
     missing
@@ -60,7 +60,7 @@ class Classifier(Questions, LabelledEstimator):
     unlabelled
         as of ``NaiveBayes``
     random_state
-        the seed by which rows are dealt into folds
+        the seed by which rows are assigned to cross-validation folds
 
     Attributes
     ----------
@@ -90,34 +90,19 @@ class Classifier(Questions, LabelledEstimator):
     # Kinds, ranks, bins, weights of members and the calibration are those that the first rows have decided.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
-    def __init__(
-        self,
-        columns: Any = "auto",
-        *,
-        calibrate: bool = True,
-        covariance: str = "diagonal",
-        components: Any = 1,
-        priors: Any = None,
-        smoothing: Any = 1.0,
-        pseudo_rows: float = 0.0,
-        unbiased: bool = False,
-        missing: Any = (),
-        together: Any = (),
-        unlabelled: Any = "auto",
-        random_state: int = 0,
-    ):
-        self.columns = columns
-        self.calibrate = calibrate
-        self.covariance = covariance
-        self.components = components
-        self.priors = priors
-        self.smoothing = smoothing
-        self.pseudo_rows = pseudo_rows
-        self.unbiased = unbiased
-        self.missing = missing
-        self.together = together
-        self.unlabelled = unlabelled
-        self.random_state = random_state
+    columns: Any = "auto"
+    _: KW_ONLY
+    calibrate: bool = True
+    covariance: str = "diagonal"
+    components: Any = 1
+    priors: Any = None
+    smoothing: Any = 1.0
+    pseudo_rows: float = 0.0
+    unbiased: bool = False
+    missing: Any = ()
+    together: Any = ()
+    unlabelled: Any = "auto"
+    random_state: int = 0
 
     def plan(self) -> Plan:
         """Return what is to be fitted: families by type, mixtures of components, and an ensemble to compare classes."""
@@ -175,13 +160,13 @@ class Classifier(Questions, LabelledEstimator):
         """The ensemble that compares classes."""
         return self.fitted().selection
 
-    def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> Begun:
+    def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> FirstFit:
         """Find the components of every class."""
         if not parts:
-            return Begun(parts, JointStatistics(class_weights(assignment), ()))
+            return FirstFit(parts, JointStatistics(class_weights(assignment), ()))
         with ProgressLine(True) as line:
             part, statistics = mix(table, assignment, parts, self._components(), self.random_state, line=line)
-        return Begun((part,), JointStatistics(class_weights(assignment), (statistics,)))
+        return FirstFit((part,), JointStatistics(class_weights(assignment), (statistics,)))
 
     def _compared(self, state: State, table: Table, assignment: Assignment, guessed: Guessed) -> State:
         """Choose the ensemble that is to compare classes, by rows that are predicted from other folds."""

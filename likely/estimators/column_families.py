@@ -34,29 +34,20 @@ _MOST_CATEGORIES = 20
 
 @dataclass(frozen=True)
 class ColumnFamilies:
-    """Columns are class-conditionally independent, each of its own family.
-
-    Parameters
-    ----------
-    columns
-        what the user said: a family or type for all columns, a list, a dict by name, or "auto"
-    smoothing, together, unbiased
-        of the estimator
-    pseudo_rows
-        how many rows every class is imagined to have
-    correlates
-        whether numbers of one component may be correlated
-    gaussian
-        what makes the family of Gaussian or log-normal columns, if it is not that of naive Bayes
-    """
+    """Columns are class-conditionally independent, each of its own family."""
 
     columns: Any
+    """what the user said: "auto", a family or type for all columns, a list, or a dict by name"""
     smoothing: Any = 1.0
     pseudo_rows: Any = 0.0
+    """how many rows every class is imagined to have"""
     together: Any = ()
     unbiased: bool = False
+    """of the estimator"""
     correlates: bool = False
+    """whether numbers of one component may be correlated"""
     gaussian: Callable[[type[Gaussian]], Gaussian] | None = None
+    """what makes the family of Gaussian or log-normal columns, if it is not that of naive Bayes"""
 
     def __call__(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         """Return the family of every block of columns of a table, as its types or its rows decide."""

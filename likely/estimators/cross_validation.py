@@ -2,15 +2,16 @@
 
 import operator
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.folds import MOST, Frequent, HashedFolds, fold_seed
 from likely.data.hashing import Keys, row_keys
-from likely.data.labelled import LabelledRows, Labelling, warn_about_unlabelled
+from likely.data.labelled import Collected, LabelledRows, Labelling, warn_about_unlabelled
 from likely.data.labels import read_assignment
 from likely.data.rows import Rows
 from likely.data.table import Block, Table
@@ -22,40 +23,47 @@ from likely.joint import Part
 from likely.learn.one_pass import all_but_each, collect_folds, training_folds
 from likely.model.evaluation import Evaluation, SummedEvaluation, Sums, check_folds, dealt
 from likely.model.readers import read_first, read_texts
-from likely.model.state import State
+from likely.model.state import Comparison, State
 from likely.statistics import Assignment, JointStatistics, Labels, union
 
 
-class Counted(NamedTuple):
-    """What a first pass finds out.
+@dataclass(frozen=True, eq=False)
+class FirstPass:
+    """What a first pass over rows that have a label finds out."""
 
-    Parameters
-    ----------
-    labelled, unlabelled
-        how many rows have a label, and have none
-    classes
-        the labels, sorted
-    frequent
-        rows that come often, by their keys
-    additive
-        whether statistics of folds add up to those of several
-    """
-
-    labelled: int
-    unlabelled: int
     classes: Labels
+    """the labels, sorted"""
     frequent: Frequent
+    """rows that come often, by their keys"""
     additive: bool
+    """whether statistics of folds add up to those of several"""
 
-    def plus(self, other: "Counted") -> "Counted":
-        """Return what was found here and there."""
-        return Counted(
-            self.labelled + other.labelled,
-            self.unlabelled + other.unlabelled,
-            union(self.classes, other.classes),
-            self.frequent.plus(other.frequent),
-            self.additive and other.additive,
-        )
+    @classmethod
+    def of(cls, table: Table, assignment: Assignment, seed: str, parts: tuple[Part, ...] | None) -> Self:
+        """Look at some rows."""
+        additive = all(part.family.additive(Block(table, part.columns)) for part in parts or ())
+        return cls(assignment.classes, Frequent.of(row_keys(table, assignment, seed)), additive)
+
+    def __add__(self, other: Self) -> Self:
+        classes, frequent = union(self.classes, other.classes), self.frequent.plus(other.frequent)
+        return type(self)(classes, frequent, self.additive and other.additive)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStatistics:
+    """The statistics of every fold."""
+
+    pieces: list[JointStatistics]
+
+    @classmethod
+    def of(cls, table: Table, assignment: Assignment, folds: HashedFolds, parts: tuple[Part, ...]) -> Self:
+        """Collect the statistics of some rows."""
+        indices, fold_of, weights = folds.of(table, assignment)
+        split = assignment.taken(indices)._replace(weights=weights)
+        return cls(collect_folds(table.taken(indices), split, fold_of, parts, folds.count))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(list(map(operator.add, self.pieces, other.pieces)))
 
 
 def evaluate(
@@ -104,13 +112,13 @@ def _of_table(plan: Plan, data: LabelledRows, folds: int, random_state: Any) -> 
     """Evaluate on a table; many rows that are not in memory stay where they are."""
     if not data.rows.in_memory and isinstance(data.y, str) and data.labelling.weights is None:
         seed, parts = fold_seed(random_state), _parts_by_type(plan, data)
-        count = data.rows.reduce(partial(_counted, labelling=data.labelling, seed=seed, parts=parts), Counted.plus)
-        many = count.labelled + count.unlabelled > SAMPLE
-        if many and not plan.learns_unlabelled(count.labelled, count.unlabelled):
-            check_folds(folds, count.labelled)
-            warn_about_unlabelled(count.unlabelled, data.y)
-            assigned = HashedFolds.assigned(int(folds), seed, *_common(data, seed, count))
-            return _out_of_core(plan, data, assigned, count, parts)
+        found = data.collect(partial(FirstPass.of, seed=seed, parts=parts), note=False)
+        many = found.labelled + found.unlabelled > SAMPLE
+        if many and not plan.learns_unlabelled(found.labelled, found.unlabelled):
+            check_folds(folds, found.labelled)
+            warn_about_unlabelled(found.unlabelled, data.y)
+            assigned = HashedFolds.assigned(int(folds), seed, *_common(data, seed, found))
+            return _out_of_core(plan, data, assigned, found, parts)
     return _in_memory(plan, *data.all(partly=plan.partly()), folds, random_state)
 
 
@@ -122,85 +130,51 @@ def _parts_by_type(plan: Plan, data: LabelledRows) -> tuple[Part, ...] | None:
 
 
 def _out_of_core(
-    plan: Plan, data: LabelledRows, folds: HashedFolds, count: Counted, parts: tuple[Part, ...] | None
+    plan: Plan, data: LabelledRows, folds: HashedFolds, found: Collected[FirstPass], parts: tuple[Part, ...] | None
 ) -> SummedEvaluation:
-    if parts is not None and count.additive:
+    assert found.statistics is not None
+    classes = found.statistics.classes
+    if parts is not None and found.statistics.additive:
         learned = _learned_at_once(plan, data, folds, parts)
     else:
         learned = (fitting.learn_table(plan, data.without(folds.held_out(fold)))[0] for fold in range(folds.count))
-    classes = count.classes
     models = [state.with_statistics(state.statistics.with_classes(classes)).comparison for state in learned]
     work = partial(_scored, labelling=data.labelling, folds=folds, classes=classes, models=models)
     sums = data.rows.reduce(work, Sums.plus)
     # A row that has shares in several folds was scored several times; those of all its copies are whole together.
-    whole = sums._replace(rows=count.labelled, confusion=np.round(sums.confusion))
+    whole = sums._replace(rows=found.labelled, confusion=np.round(sums.confusion))
     return SummedEvaluation(classes, whole, folds.count)
 
 
 def _learned_at_once(plan: Plan, data: LabelledRows, folds: HashedFolds, parts: tuple[Part, ...]) -> Iterator[State]:
     """Return for each fold what is learned from the others; statistics of all folds are collected in one pass."""
-    pieces = data.rows.reduce(partial(_collected, labelling=data.labelling, folds=folds, parts=parts), _both)
-    assert pieces is not None
-    for statistics in all_but_each(pieces):
+    found = data.collect(partial(FoldStatistics.of, folds=folds, parts=parts), note=False).statistics
+    assert found is not None
+    for statistics in all_but_each(found.pieces):
         yield plan.state(parts, statistics, plan.matrix(data.empty().columns), plan.priors)
 
 
-def _counted(rows: Rows, labelling: Labelling, seed: str, parts: tuple[Part, ...] | None) -> Counted:
-    nothing = Frequent(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
-    found = Counted(0, 0, np.zeros(0, dtype="<U1"), nothing, True)
-    for part in labelling.batches(rows, note=False):
-        table, assignment = part.known()
-        found = found.plus(
-            Counted(
-                table.rows,
-                part.table.rows - table.rows,
-                assignment.classes,
-                Frequent.of(row_keys(table, assignment, seed)),
-                all(each.family.additive(Block(table, each.columns)) for each in parts or ()),
-            )
-        )
-    return found
-
-
-def _common(data: LabelledRows, seed: str, count: Counted) -> tuple[Keys, NDArray[np.int64]]:
+def _common(data: LabelledRows, seed: str, found: Collected[FirstPass]) -> tuple[Keys, NDArray[np.int64]]:
     """Return the keys of rows that come again and again, and how often each does, in all partitions."""
-    keys, counts, lost = count.frequent
-    least = max(1, count.labelled // MOST)
+    assert found.statistics is not None
+    keys, counts, lost = found.statistics.frequent
+    least = max(1, found.labelled // MOST)
     maybe = counts + lost > least
     keys, counts = keys[maybe], counts[maybe]
     if lost and len(keys):
-        counts = data.rows.reduce(partial(_copies, labelling=data.labelling, seed=seed, keys=keys), operator.add)
+        copies: Collected[NDArray[np.int64]] = data.collect(partial(_copies, seed=seed, keys=keys), note=False)
+        assert copies.statistics is not None
+        counts = copies.statistics
     return keys[counts > least], counts[counts > least]
 
 
-def _copies(rows: Rows, labelling: Labelling, seed: str, keys: Keys) -> NDArray[np.int64]:
+def _copies(table: Table, assignment: Assignment, seed: str, keys: Keys) -> NDArray[np.int64]:
     """Return how often each of some keys comes."""
-    found = np.zeros(len(keys), dtype=np.int64)
-    for part in labelling.known(rows):
-        own = row_keys(*part, seed)
-        found += np.bincount(np.searchsorted(keys, own[np.isin(own, keys)]), minlength=len(keys))
-    return found
+    own = row_keys(table, assignment, seed)
+    return np.bincount(np.searchsorted(keys, own[np.isin(own, keys)]), minlength=len(keys))
 
 
-def _collected(
-    rows: Rows, labelling: Labelling, folds: HashedFolds, parts: tuple[Part, ...]
-) -> list[JointStatistics] | None:
-    """Collect the statistics of each fold; None if there are no rows."""
-    found = None
-    for table, assignment in labelling.known(rows):
-        indices, fold_of, shares = folds.of(table, assignment)
-        split = assignment.taken(indices)._replace(weights=shares)
-        found = _both(found, collect_folds(table.taken(indices), split, fold_of, parts, folds.count))
-    return found
-
-
-def _both(one: list[JointStatistics] | None, other: list[JointStatistics] | None) -> list[JointStatistics] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return list(map(operator.add, one, other))
-
-
-def _scored(rows: Rows, labelling: Labelling, folds: HashedFolds, classes: Labels, models: list[Any]) -> Sums:
+def _scored(rows: Rows, labelling: Labelling, folds: HashedFolds, classes: Labels, models: list[Comparison]) -> Sums:
     """Predict each row by the model that has not seen its fold."""
     found = Sums.none(len(classes))
     for table, assignment in labelling.known(rows):

@@ -37,16 +37,16 @@ from likely.model.readers import (
     read_texts,
     text_table,
 )
-from likely.model.semi_supervised import Partly, check_unlabelled
+from likely.model.semi_supervised import PartiallyLabelled, check_unlabelled
 from likely.model.state import State, few
-from likely.statistics import Assignment, JointStatistics, Labels
+from likely.statistics import Assignment, JointStatistics
 
 Guessed = NDArray[np.bool_] | None
 """Which labels were guessed: nothing is judged by these rows."""
 Learned = TypeVar("Learned")
 
 
-class Begun(NamedTuple):
+class FirstFit(NamedTuple):
     """What first rows have decided: the family of every block of columns, and their statistics."""
 
     parts: tuple[Part, ...]
@@ -59,59 +59,43 @@ def _always(_: Any) -> bool:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an estimator asks of a fit.
-
-    Parameters
-    ----------
-    estimator
-        its name, for messages
-    families
-        which family the columns of a table follow: of rows and their classes, the blocks of the joint
-    rows
-        what may be learned from beside a matrix: a "table" of typed columns, one of "numbers", "texts", or nothing else
-    columns, missing
-        what was said of the columns of a table, and of its missing cells
-    by_type
-        whether the declared types of the columns alone decide on the families, under a schema
-    begin
-        what first rows decide, in place of the families alone: components of classes, exponents of words
-    compare
-        what is to compare classes, added to the state of first rows: the ensemble
-    chosen
-        whether first rows decide more than the families, so that cross-validation must choose anew in every fold
-    expects_missing
-        whether missing cells take expected statistics, as under a full covariance, and all rows are needed for them
-    priors, unlabelled, random_state
-        parameters of the estimator
-    collect, finish
-        of texts that are not all held: what learns from some of them, also on workers, and what is made of that
-    check
-        what is checked of a fitted state, given the last rows, beside that it can be solved
-    state, reader
-        what the state is made by, and the reader of a matrix
-    signed
-        whether errors about cells name the estimator, as scikit-learn's do
-    """
+    """What an estimator asks of a fit."""
 
     estimator: str
+    """its name, for messages"""
     families: Callable[[Table, Assignment], tuple[Part, ...]]
+    """which family the columns of a table follow: of rows and their classes, the blocks of the joint"""
     rows: Literal["matrix", "numbers", "table", "texts"] = "matrix"
+    """what may be learned from beside a matrix: a "table" of typed columns, one of "numbers", "texts", or
+    nothing else
+    """
     columns: Any = "auto"
     missing: Any = ()
+    """what was said of the columns of a table, and of its missing cells"""
     by_type: Callable[[Schema], bool] = _always
-    begin: Callable[[Table, Assignment, tuple[Part, ...], Guessed], Begun] | None = None
+    """whether the declared types of the columns alone decide on the families, under a schema"""
+    begin: Callable[[Table, Assignment, tuple[Part, ...], Guessed], FirstFit] | None = None
+    """what first rows decide, in place of the families alone: components of classes, exponents of words"""
     compare: Callable[[State, Table, Assignment, Guessed], State] | None = None
+    """what is to compare classes, added to the state of first rows: the ensemble"""
     chosen: bool = False
+    """whether first rows decide more than the families, so that cross-validation must choose anew in every fold"""
     expects_missing: bool = False
+    """whether missing cells take expected statistics, as under a full covariance, and all rows are needed for them"""
     priors: Any = None
     unlabelled: Any = None
     random_state: Any = 0
+    """parameters of the estimator"""
     collect: Callable[[Table, Assignment], Any] | None = None
-    finish: Callable[[Any], Begun] | None = None
+    finish: Callable[[Any], FirstFit] | None = None
+    """of texts that are not all held: what learns from some of them, also on workers, and what is made of that"""
     check: Callable[[Table, State], None] | None = None
+    """what is checked of a fitted state, given the last rows, beside that it can be solved"""
     state: Callable[..., State] = State
     reader: Callable[..., MatrixReader] = MatrixReader
+    """what the state is made by, and the reader of a matrix"""
     signed: bool = False
+    """whether errors about cells name the estimator, as scikit-learn's do"""
 
     def partly(self) -> bool:
         """Say whether labels may be missing, or raise if ``unlabelled`` is not said well."""
@@ -124,7 +108,7 @@ class Plan:
 
     def matrix(self, columns: Columns) -> MatrixReader:
         """Return the reader of a matrix."""
-        return self.reader(self.estimator, columns, self.missing, signed=self.signed)
+        return self.reader(self.estimator, columns, missing=self.missing, signed=self.signed)
 
     def first_reader(self, columns: Columns) -> Reader:
         """Return the reader of rows in memory."""
@@ -139,23 +123,30 @@ class Plan:
         return {name: str(getattr(family, "name", family)) for name, family in self.columns.items()}
 
 
-def fit(plan: Plan, X: Any, y: Any, sample_weight: Any = None) -> State:
-    """Learn from rows X and their labels y, and check what was learned."""
-    if plan.rows == "texts":
+def fit(plan: Plan, X: Any, y: Any, sample_weight: Any = None, *, more: bool = False) -> State:
+    """Learn from rows X and their labels y, and check what was learned, unless ``more`` rows are to come."""
+    if plan.rows not in ("matrix", "texts"):
+        X, y = with_labels(X, y, sample_weight)
+    if plan.rows == "texts" and not more:
         state, last = _from_texts(plan, X, y, sample_weight), text_table(())
+    elif is_tabular(plan, X, y):
+        rows = rows_of(X, missing=plan.missing)
+        if plan.rows == "table":  # rows of weight 0 are left out
+            rows, y, sample_weight = with_weight(rows, y, sample_weight)
+        learn = partial(learn_table, plan)
+        state, last = inferred(plan, learn, rows, _checked_labels(y), sample_weight, partly=plan.partly())
     else:
-        if plan.rows != "matrix":
-            X, y = with_labels(X, y, sample_weight)
-        if is_tabular(plan, X, y):
-            opened = _opened(plan, X, y, sample_weight)
-            state, last = inferred(plan, partial(learn_table, plan), *opened, partly=plan.partly())
-        else:
-            last = _first_table(plan, X)
-            state = begin(plan, last, read_assignment(y, sample_weight, last.rows, partly=plan.partly()))
-            state = _noting(plan, state, last, sample_weight)
-    if plan.check is not None:
-        plan.check(last, state)
-    state.joint  # noqa: B018  what cannot be solved is said at once
+        last = read_texts(X) if plan.rows == "texts" else read_first(X)
+        if plan.rows == "texts" and last.rows == 0:
+            raise ValueError("expected at least one text, got none")
+        last = replace(last, reader=plan.estimator) if plan.signed else last
+        state = begin(plan, last, read_assignment(y, sample_weight, last.rows, partly=plan.partly()))
+        if plan.rows == "table" and isinstance(state.reader, MatrixReader):
+            state = replace(state, reader=state.reader.noting(last, sample_weight, more=False))
+    if not more:
+        if plan.check is not None:
+            plan.check(last, state)
+        state.joint  # noqa: B018  what cannot be solved is said at once
     return state
 
 
@@ -168,16 +159,17 @@ def partial_fit(
         X, y, sample_weight, column = texts_of(state, X, y, sample_weight, partly=state is None)
     elif plan.rows != "matrix" and (state is None or isinstance(state.reader, TableReader)):
         X, y = with_labels(X, y, sample_weight)
-    labels = None if classes is None else _read_classes(classes)
-    if state is None and is_tabular(plan, X, y):
-        opened = _opened(plan, X, y, sample_weight)
-        found = inferred(plan, partial(learn_table, plan), *opened, partly=plan.partly())[0]
-    elif state is None:
-        table = _first_table(plan, X)
-        found = begin(plan, table, read_assignment(y, sample_weight, table.rows, partly=plan.partly()))
-        found = _noting(plan, _only_among(found, labels), table, sample_weight)
+    try:
+        labels = None if classes is None else np.unique(np.asarray(classes))
+    except TypeError:
+        raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
+    if state is None:
+        found = fit(plan, X, y, sample_weight, more=True)
+        by_name = is_tabular(plan, X, y)
+        if labels is not None and not by_name and len(unknown := np.setdiff1d(found.classes, labels)):
+            raise ValueError(f"expected labels among classes={labels.tolist()}, got {unknown.tolist()[0]!r} in y")
         if column is not None:
-            found = replace(found, reader=TextReader(plan.estimator, column))
+            found = replace(found, reader=TextReader(plan.estimator, column_name=column))
     elif (schema := state.reader.schema_by_name(y)) is not None:
         rows, y, sample_weight = with_weight(state.reader.opened(X), y, sample_weight)
         data = LabelledRows(rows, Labelling(schema, _checked_labels(y), sample_weight, partly=False))
@@ -271,10 +263,10 @@ def begin(plan: Plan, table: Table, assignment: Assignment, guessed: Guessed = N
         return _semi_supervised(plan, table, assignment)
     parts = plan.families(table, assignment)
     if plan.begin is None:
-        begun = Begun(parts, collect(table, assignment, parts))
+        first = FirstFit(parts, collect(table, assignment, parts))
     else:
-        begun = plan.begin(table, assignment, parts, guessed)
-    state = plan.state(*begun, plan.first_reader(table.columns), plan.priors)
+        first = plan.begin(table, assignment, parts, guessed)
+    state = plan.state(*first, plan.first_reader(table.columns), plan.priors)
     return state if plan.compare is None else plan.compare(state, table, assignment, guessed)
 
 
@@ -285,11 +277,13 @@ def _semi_supervised(plan: Plan, table: Table, assignment: Assignment) -> State:
     known, count = int((is_known & counted).sum()), int((~is_known & counted).sum())
     if not known:
         raise ValueError("expected a positive weight in some row that has a label, got only zeros")
-    rows = Partly(table, assignment, partial(begin, plan))
+    rows = PartiallyLabelled(table, assignment, partial(begin, plan))
     if not plan.learns_unlabelled(known, count):
         warn_about_unlabelled(count)
         return rows.expected(0.0)
-    state, weight = rows.learned(check_unlabelled(plan.unlabelled))
+    unlabelled = check_unlabelled(plan.unlabelled)
+    assert unlabelled is not None
+    state, weight = rows.learned(unlabelled)
     if weight == 0:
         warn_about_unlabelled(count, why=": labels that are held back are expected no better with them")
     return replace(state, unlabelled=weight)
@@ -336,22 +330,14 @@ def infer_schema(rows: Rows, y: Any, overrides: Mapping[str, str]) -> Schema:
     return schema
 
 
-def _opened(plan: Plan, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]:
-    """Open a table with its labels and weights: those of weight 0 are left out."""
-    rows = rows_of(X, missing=plan.missing)
-    if plan.rows == "table":
-        rows, y, sample_weight = with_weight(rows, y, sample_weight)
-    return rows, _checked_labels(y), sample_weight
-
-
 def table_reader(plan: Plan, data: LabelledRows) -> Reader:
     """Return how rows like those of a table are read."""
-    target = "group" if data.y is None else data.y
     columns = data.empty().columns
     if plan.rows == "numbers" or is_matrix(data.rows):
         return plan.matrix(columns)
+    target = data.y if isinstance(data.y, str) else "group" if data.y is None else "y"
     schema = replace(data.schema, tentative=frozenset())
-    return TableReader(plan.estimator, schema, target if isinstance(target, str) else "y", plan.missing)
+    return TableReader(plan.estimator, columns, schema, target, missing=plan.missing)
 
 
 def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
@@ -458,7 +444,7 @@ def _from_texts(plan: Plan, X: Any, y: Any, sample_weight: Any) -> State:
         rows = rows_of(X)
         schema = TextColumn.beside(rows, y)
         data = LabelledRows(rows, Labelling(schema, y, sample_weight, partly=plan.partly()))
-        return replace(_from_text_column(plan, data), reader=TextReader(plan.estimator, schema.name))
+        return replace(_from_text_column(plan, data), reader=TextReader(plan.estimator, column_name=schema.name))
     if is_stream(X) and plan.collect is not None:
         learned = None
         for batch in batches(X, y, sample_weight):
@@ -471,8 +457,7 @@ def _from_texts(plan: Plan, X: Any, y: Any, sample_weight: Any) -> State:
             raise ValueError("expected at least one text, got none")
         return _finished(plan, learned)
     X, y, sample_weight, _ = texts_of(None, X, y, sample_weight, partly=True)
-    table = _first_table(plan, X)
-    return begin(plan, table, read_assignment(y, sample_weight, table.rows, partly=plan.partly()))
+    return fit(plan, X, y, sample_weight, more=True)
 
 
 def _from_text_column(plan: Plan, data: LabelledRows) -> State:
@@ -511,42 +496,10 @@ def texts_of(
 # Small parts --------------------------------------------------------------------------------------------------------
 
 
-def _first_table(plan: Plan, X: Any) -> Table:
-    """Read the rows that a model starts with."""
-    if plan.rows != "texts":
-        table = read_first(X)
-        return replace(table, reader=plan.estimator) if plan.signed else table
-    table = read_texts(X)
-    if table.rows == 0:
-        raise ValueError("expected at least one text, got none")
-    return table
-
-
-def _noting(plan: Plan, state: State, table: Table, sample_weight: Any) -> State:
-    """Return the state that knows the ranges of the rows of a matrix."""
-    if plan.rows != "table" or not isinstance(state.reader, MatrixReader):
-        return state
-    return replace(state, reader=state.reader.noting(table, sample_weight, more=False))
-
-
-def _only_among(state: State, classes: Labels | None) -> State:
-    """Return the state, or raise if it has labels beside those that were named."""
-    if classes is not None and len(unknown := np.setdiff1d(state.classes, classes)):
-        raise ValueError(f"expected labels among classes={classes.tolist()}, got {unknown.tolist()[0]!r} in y")
-    return state
-
-
 def _checked_labels(y: Any) -> Any:
     if y is None:
         raise ValueError("expected a label for each row, or the name of a column, got y=None")
     return y
-
-
-def _read_classes(classes: Any) -> Labels:
-    try:
-        return np.unique(np.asarray(classes))
-    except TypeError:
-        raise ValueError(f"expected labels of one kind in classes, got {on_one_line(classes)}") from None
 
 
 def _other_families(one: State, other: State) -> str:

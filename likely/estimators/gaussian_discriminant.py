@@ -1,26 +1,26 @@
 """Gaussian discriminant analysis: a Gaussian for every class, from spherical to full, by class or tied."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from likely.data.table import SparseRows, Table
+from likely.estimators.base import LabelledEstimator
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 from likely.families import Gaussian
 from likely.joint import Part
-from likely.model.questions import Questions
 from likely.statistics import Array, Assignment
 
 
-class GaussianDiscriminant(Questions, LabelledEstimator):
+@dataclass(eq=False, repr=False)
+class GaussianDiscriminant(LabelledEstimator):
     """Classify rows by a Gaussian for each class. ``tied=True`` makes the boundaries linear, else they are quadratic.
 
     Cells may be missing (NaN). A full covariance is then fitted by expectation maximisation, each batch by itself: of
-    rows with holes ``partial_fit``, ``merge`` and ``forget`` give nearly the model of all rows together, of others
-    exactly that.
+    rows with missing cells ``partial_fit``, ``merge`` and ``forget`` give nearly the model of all rows together, of
+    others exactly that.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class GaussianDiscriminant(Questions, LabelledEstimator):
         what a full covariance is pulled to: "diagonal" (correlations shrink, variances stay; the default), or
         "spherical", which depends on the units of the columns
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     pseudo_rows
         rows like those of all classes together that every class is imagined to have, or a ``likely.GaussianPrior``
     unbiased
@@ -75,26 +75,15 @@ class GaussianDiscriminant(Questions, LabelledEstimator):
     # Under a full covariance batches, merge and forget are exact of rows without missing cells.
     laws: ClassVar[Laws] = Laws()
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        tied: float = False,
-        shrinkage: Any = None,
-        target: str | None = None,
-        priors: Any = None,
-        pseudo_rows: Any = 0.0,
-        unbiased: bool = False,
-        unlabelled: Any = "auto",
-    ):
-        self.covariance = covariance
-        self.tied = tied
-        self.shrinkage = shrinkage
-        self.target = target
-        self.priors = priors
-        self.pseudo_rows = pseudo_rows
-        self.unbiased = unbiased
-        self.unlabelled = unlabelled
+    covariance: str = "full"
+    _: KW_ONLY
+    tied: float = False
+    shrinkage: Any = None
+    target: str | None = None
+    priors: Any = None
+    pseudo_rows: Any = 0.0
+    unbiased: bool = False
+    unlabelled: Any = "auto"
 
     def plan(self) -> Plan:
         """Return what is to be fitted: one Gaussian of all columns, responsibilities by the labels."""
@@ -129,6 +118,3 @@ class GaussianDiscriminant(Questions, LabelledEstimator):
         family: Any = self.joint_.parts[0].family
         spread = np.asarray(density.covariance if family.covariance == "full" else density.variance)
         return spread[0] if float(family.tied) == 1 else spread
-
-    def __sklearn_tags__(self) -> Any:
-        return tags_of("classifier")

@@ -1,6 +1,6 @@
 """k-means: groups of rows around centres."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -8,9 +8,9 @@ import numpy as np
 from likely.data.labels import read_weights
 from likely.data.table import Table
 from likely.estimators import fitting
+from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
 from likely.families import read_number, read_numbers
 from likely.learn.kmeans import (
     STARTS,
@@ -41,6 +41,7 @@ class Start(NamedTuple):
     converged: bool
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(CentreQuestions, Estimator):
     """Find groups of rows: each row belongs to the nearest centre, each centre is the mean of its rows.
 
@@ -64,7 +65,7 @@ class KMeans(CentreQuestions, Estimator):
         such rows each time), "rows" (any), "assignment" (the means of rows that were put into clusters by chance), or
         an array of centres
     n_starts
-        how often to begin; the result of the least inertia is kept. Given centres are begun with once.
+        how often to begin; the result of the least inertia is kept. Given centres are started from once.
     max_iterations
         how often the centres of each start move at most
     tolerance
@@ -115,26 +116,14 @@ class KMeans(CentreQuestions, Estimator):
         sample="not offered",
     )
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        start: Any = "k-means++",
-        n_starts: int = 10,
-        max_iterations: int = 300,
-        tolerance: float = 0.0,
-        batch_size: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.start = start
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.batch_size = batch_size
-        self.random_state = random_state
-
-    starts_: list[Start]
+    n_clusters: int = 8
+    _: KW_ONLY
+    start: Any = "k-means++"
+    n_starts: int = 10
+    max_iterations: int = 300
+    tolerance: float = 0.0
+    batch_size: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of rows X, forgetting all that was found before.

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -11,15 +12,15 @@ from likely.data.labelled import of_one_class
 from likely.data.progress import ProgressLine
 from likely.data.table import Block
 from likely.estimators import fitting
+from likely.estimators.base import Estimator, tags_of
 from likely.estimators.checkpoint import Checkpoint
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import Estimator, tags_of
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.joint import Part
 from likely.learn.hidden import EMResult, Hidden, without_empty
-from likely.learn.mixtures import STARTS, Aim, First, Sample, Search, Start, learned, search_mixture
+from likely.learn.mixtures import STARTS, Aim, First, Sample, Search, learned, search_mixture
 from likely.messages import warn
 from likely.model.questions import GROUP, Questions, random_generator
 from likely.model.state import State
@@ -51,7 +52,7 @@ class Selected(NamedTuple):
     """All mixtures that were tried, the best first, and the best of them."""
 
     table: list[Candidate]
-    best: Any
+    best: "Mixture"
 
 
 def candidate(k: int, covariance: str, tied: bool, found: EMResult, rows: Hidden) -> Candidate:
@@ -65,11 +66,12 @@ def candidate(k: int, covariance: str, tied: bool, found: EMResult, rows: Hidden
     )
 
 
+@dataclass(eq=False, repr=False)
 class Mixture(Questions, Estimator):
     """Find groups of rows: every row comes from one of several components, each with a distribution of its own.
 
-    It is fitted by expectation maximisation: the share of each row that belongs to each component, then the components
-    of rows so shared, and so on. Columns of numbers follow a Gaussian of all of them, of categories and others each a
+    It is fitted by expectation maximisation: the responsibility of each component for each row, then the components
+    of rows so weighed, and so on. Columns of numbers follow a Gaussian of all of them, of categories and others each a
     family of its own. Missing cells (NaN) are left out; under a full covariance what is expected there takes their
     place, so the likelihood is that of the cells that are there.
 
@@ -145,44 +147,23 @@ class Mixture(Questions, Estimator):
     # partial_fit is stepwise EM, which ends near to fit.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="not offered", merge="not offered", forget="not offered")
     answers = GROUP
-    log_likelihood_: float
-    log_likelihoods_: list[float]
-    starts_: list[Start]
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        covariance: str = "full",
-        tied: bool = False,
-        columns: Any = "auto",
-        start: Any = "k-means++",
-        n_starts: int = 1,
-        tolerance: float = 1e-6,
-        max_iterations: int = 1000,
-        pseudo_rows: Any = "auto",
-        smoothing: Any = 1.0,
-        missing: Any = (),
-        together: Any = (),
-        random_state: Any = 0,
-        progress: bool = True,
-        checkpoint: Any = None,
-    ):
-        self.n_components = n_components
-        self.covariance = covariance
-        self.tied = tied
-        self.columns = columns
-        self.start = start
-        self.n_starts = n_starts
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.pseudo_rows = pseudo_rows
-        self.smoothing = smoothing
-        self.missing = missing
-        self.together = together
-        self.random_state = random_state
-        self.progress = progress
-        self.checkpoint = checkpoint
+    n_components: int = 2
+    _: KW_ONLY
+    covariance: str = "full"
+    tied: bool = False
+    columns: Any = "auto"
+    start: Any = "k-means++"
+    n_starts: int = 1
+    tolerance: float = 1e-6
+    max_iterations: int = 1000
+    pseudo_rows: Any = "auto"
+    smoothing: Any = 1.0
+    missing: Any = ()
+    together: Any = ()
+    random_state: Any = 0
+    progress: bool = True
+    checkpoint: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of rows X, forgetting all that was found before.
@@ -213,7 +194,12 @@ class Mixture(Questions, Estimator):
             search = search_mixture(rows, aim, watch.search, watch)
         best = search.best
         assert best is not None
-        self._warn_about(best, k)
+        _warn_about_empty(k, best.removed, best.restarted)
+        if not best.converged:
+            warn(
+                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
+                "raise max_iterations or tolerance"
+            )
         self._state = State(aim.parts, best.statistics, reader)
         self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
@@ -291,7 +277,7 @@ class Mixture(Questions, Estimator):
         """Fit mixtures of several numbers of components and structures of covariances, and return the best of them.
 
         Candidates are fitted next to the greatest likelihood, which the criteria ask for (``pseudo_rows=0.1``), and
-        until a step gains little; of many rows that do not lie in memory, on those that are drawn. Two numbers of
+        until a step gains little; of many rows out-of-core, on those that are drawn. Two numbers of
         components in a row that are worse than one before end the search within a structure. The best is then fitted
         as all mixtures are, to all rows.
 
@@ -371,8 +357,7 @@ class Mixture(Questions, Estimator):
     def _aim(self, rows: Hidden, parts: tuple[Part, ...], first: First | None) -> Aim:
         """Return what is looked for, with the prior of covariances."""
         k, start = self._checked(rows)
-        table = rows.table
-        groups: Assignment | None = None
+        table, groups = rows.table, None
         if first is not None:
             table, groups = first.sample.table, first.groups
         elif not isinstance(start, str):
@@ -430,14 +415,6 @@ class Mixture(Questions, Estimator):
             parameters["random_state"] = type(self.random_state).__name__  # its draws are in the checkpoint
         return parameters
 
-    def _warn_about(self, found: EMResult, k: int) -> None:
-        _warn_about_empty(k, found.removed, found.restarted)
-        if not found.converged:
-            warn(
-                f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
-                "raise max_iterations or tolerance"
-            )
-
     def __sklearn_tags__(self) -> Any:
         sparse, positive_only = count_tags(self.columns)
         return tags_of("density_estimator", sparse=sparse, positive_only=positive_only)
@@ -453,8 +430,8 @@ def _candidates(
     rows = Hidden(opened.table, None, opened.weights)
     every = of_one_class(rows.table.rows, rows.weights)
     generator = random_generator(reader.random_state)
-    begun = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
-    sample = Sample.of(rows, begun.seeds[0])
+    initial = Search.of(reader.n_starts if isinstance(reader.start, str) else 1, generator)
+    sample = Sample.of(rows, initial.seeds[0])
     firsts: dict[int, First | None] = {}
     same: dict[Any, EMResult] = {}
     tried: list[Candidate] = []
@@ -467,7 +444,7 @@ def _candidates(
                 model._checked(rows)
                 parts = model.plan().families(rows.table, every)
                 if k not in firsts:
-                    firsts[k] = model._first(rows, parts, begun.seeds, sample)
+                    firsts[k] = model._first(rows, parts, initial.seeds, sample)
                 aim = model._aim(rows, parts, firsts[k])
                 aim = aim._replace(tolerance=max(aim.tolerance, _CANDIDATES_TOLERANCE))
                 # Without columns of numbers, or with one, structures are the same.
@@ -476,7 +453,7 @@ def _candidates(
                 key = k, covariance if wide > 1 else "", tied if wide > 0 else True
                 shown = f"{k} components, {covariance}{', tied' if tied else ''}; {len(tried)} mixtures tried"
                 if (found := same.get(key)) is None:
-                    found = search_mixture(rows, aim, begun, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
+                    found = search_mixture(rows, aim, initial, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
                 assert found is not None
                 same[key] = found
                 tried.append(candidate(k, covariance, tied, found, rows))

@@ -1,16 +1,16 @@
 """Naive Bayes: columns are class-conditionally independent, each of its own family."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from likely.estimators.base import LabelledEstimator, tags_of
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
-from likely.model.questions import Questions
 
 
-class NaiveBayes(Questions, LabelledEstimator):
+@dataclass(eq=False, repr=False)
+class NaiveBayes(LabelledEstimator):
     """Classify rows of mixed columns, taking every column as independent of the others given the class.
 
     Missing cells (NaN) are left out, in training and in prediction. Statistics are kept, so a model can learn more
@@ -27,7 +27,7 @@ class NaiveBayes(Questions, LabelledEstimator):
         "category", and in a table of text "text" and "date". "auto": a matrix of booleans is Bernoulli, a sparse one
         multinomial, any other Gaussian.
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     smoothing
         pseudo-counts of categories and words: one number, one for each, or one for each class and category or word
     pseudo_rows
@@ -38,9 +38,9 @@ class NaiveBayes(Questions, LabelledEstimator):
         text or numbers that stand for a missing cell of a table, such as ``["?", -999]``
     together
         columns of categories of a table that are not taken as independent: a list of names, or several lists. All
-        combinations of their categories have a share of their own
+        combinations of their categories have a probability of their own
     unlabelled
-        how much a row without a label (None or NaN in y) counts beside one with: it is shared among the classes as the
+        how much a row without a label (None or NaN in y) counts beside one with: its responsibilities are what the
         model expects. 0 leaves such rows out; "auto": 1 if there are as many of them as of others, and labels that are
         held back are expected clearly better with them; None: each row must have a label
 
@@ -72,26 +72,15 @@ class NaiveBayes(Questions, LabelledEstimator):
     # The kinds and families of a table are those that its first rows have shown.
     laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
-    def __init__(
-        self,
-        columns: Any = "auto",
-        *,
-        priors: Any = None,
-        smoothing: Any = 1.0,
-        pseudo_rows: float = 0.0,
-        unbiased: bool = False,
-        missing: Any = (),
-        together: Any = (),
-        unlabelled: Any = "auto",
-    ):
-        self.columns = columns
-        self.priors = priors
-        self.smoothing = smoothing
-        self.pseudo_rows = pseudo_rows
-        self.unbiased = unbiased
-        self.missing = missing
-        self.together = together
-        self.unlabelled = unlabelled
+    columns: Any = "auto"
+    _: KW_ONLY
+    priors: Any = None
+    smoothing: Any = 1.0
+    pseudo_rows: float = 0.0
+    unbiased: bool = False
+    missing: Any = ()
+    together: Any = ()
+    unlabelled: Any = "auto"
 
     def plan(self) -> Plan:
         """Return what is to be fitted: every column its own family, responsibilities by the labels."""

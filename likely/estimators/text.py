@@ -1,7 +1,7 @@
 """The classifier of texts: from strings to a class, in one pass."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -11,24 +11,24 @@ from likely.data.table import Block, Table
 from likely.engines import engine_of
 from likely.ensemble.discounting import Refine, TextSample, collect_discounted, fit_on_sample
 from likely.estimators import fitting
-from likely.estimators.fitting import Begun, Guessed, Plan, texts_of
-from likely.estimators.labelled import LabelledEstimator
+from likely.estimators.base import LabelledEstimator
+from likely.estimators.fitting import FirstFit, Guessed, Plan, texts_of
 from likely.estimators.laws import Laws
-from likely.estimators.protocol import tags_of
 from likely.families import on_one_line, subtract_logs
 from likely.families.bag import Bag, BagDensity, Counting
 from likely.joint import Joint, Part
 from likely.learn.one_pass import collect
-from likely.model.questions import Questions, accuracy, code_of, compared, random_generator
+from likely.model.explanation import WordExplanation, added_up
+from likely.model.questions import accuracy, code_of, compared, random_generator
 from likely.model.readers import TextReader
 from likely.model.state import State, scaling
-from likely.model.word_explanation import WordExplanation, added_up
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_weights
 from likely.text import Analyzer, VocabularyLimits, WordStatistics
 from likely.text.analyzer import folded
 
 
-class TextClassifier(Questions, LabelledEstimator):
+@dataclass(eq=False, repr=False)
+class TextClassifier(LabelledEstimator):
     """Classify texts by their words, with probabilities that can be trusted.
 
     Words, and pairs of words that follow each other, are counted class by class in one pass; no matrix of texts and
@@ -77,11 +77,11 @@ class TextClassifier(Questions, LabelledEstimator):
         without exponents: whether the counts of a word, after that, are multiplied with log((1 + N) / (1 + n)) + 1 if n
         of the N texts learned have it
     priors
-        p(y): one number for each class, a dict, or "uniform"; by default the shares of the classes in the data
+        p(y): one number for each class, a dict, or "uniform"; by default the proportions of the classes in the data
     unlabelled
         as of ``NaiveBayes``, for texts without a label
     random_state
-        the seed by which texts are drawn and dealt into folds
+        the seed by which texts are drawn and assigned to cross-validation folds
 
     Attributes
     ----------
@@ -104,67 +104,45 @@ class TextClassifier(Questions, LabelledEstimator):
     # The exponents of words are those that the first texts have decided; with calibrate=False there are none.
     laws: ClassVar[Laws] = Laws(batches="reference", merge="reference", forget="reference")
 
-    def __init__(
-        self,
-        ngrams: Any = 2,
-        *,
-        unit: str = "words and punctuation",
-        lowercase: bool = True,
-        accents: str | None = None,
-        stop_words: Any = (),
-        tokenizer: Any = None,
-        min_df: int | float | None = None,
-        max_df: int | float = 1.0,
-        max_features: int | None = None,
-        calibrate: bool = True,
-        refine: Any = 0,
-        event: str = "multinomial",
-        smoothing: Any = 1.0,
-        counts: str = "plain",
-        normalize: bool = False,
-        idf: bool = False,
-        priors: Any = None,
-        unlabelled: Any = "auto",
-        random_state: int = 0,
-    ):
-        self.ngrams = ngrams
-        self.unit = unit
-        self.lowercase = lowercase
-        self.accents = accents
-        self.stop_words = stop_words
-        self.tokenizer = tokenizer
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.calibrate = calibrate
-        self.refine = refine
-        self.event = event
-        self.smoothing = smoothing
-        self.counts = counts
-        self.normalize = normalize
-        self.idf = idf
-        self.priors = priors
-        self.unlabelled = unlabelled
-        self.random_state = random_state
+    ngrams: Any = 2
+    _: KW_ONLY
+    unit: str = "words and punctuation"
+    lowercase: bool = True
+    accents: str | None = None
+    stop_words: Any = ()
+    tokenizer: Any = None
+    min_df: int | float | None = None
+    max_df: int | float = 1.0
+    max_features: int | None = None
+    calibrate: bool = True
+    refine: Any = 0
+    event: str = "multinomial"
+    smoothing: Any = 1.0
+    counts: str = "plain"
+    normalize: bool = False
+    idf: bool = False
+    priors: Any = None
+    unlabelled: Any = "auto"
+    random_state: int = 0
 
     def plan(self) -> Plan:
         """Return what is to be fitted: words class by class, and exponents of groups of words that compare classes."""
         bag, refine = self._bag(), self._refine()
         parts = (Part(bag, None),)
 
-        def discounted(table: Table, assignment: Assignment, _: tuple[Part, ...], guessed: Guessed) -> Begun:
+        def discounted(table: Table, assignment: Assignment, _: tuple[Part, ...], guessed: Guessed) -> FirstFit:
             texts, seed = table.strings[0], self.random_state
             family, words = collect_discounted(bag, texts, assignment, seed=seed, refine=refine, guessed=guessed)
-            return Begun((Part(family, None),), JointStatistics(class_weights(assignment), (words,)))
+            return FirstFit((Part(family, None),), JointStatistics(class_weights(assignment), (words,)))
 
-        def finish(learned: _Learned) -> Begun:
+        def finish(learned: _Learned) -> FirstFit:
             """Fit exponents on the texts that were drawn, if any were."""
             statistics, family = learned.statistics, bag
             words = statistics.blocks[0]
             assert isinstance(words, WordStatistics)
             if learned.sample is not None:
                 family = fit_on_sample(bag, words, learned.sample.among(statistics.classes))
-            return Begun((Part(family, None),), statistics)
+            return FirstFit((Part(family, None),), statistics)
 
         learn = partial(_Learned.of, parts=parts, draw=bool(self.calibrate), seed=self.random_state)
         return Plan(
@@ -191,7 +169,7 @@ class TextClassifier(Questions, LabelledEstimator):
             list of files (``pathlib.Path``), is read some at a time, and never held as a whole, unless words are
             refined. Or a table with a column of texts beside that of the labels, as ``NaiveBayes`` takes it: a frame,
             the path of a CSV, Parquet or JSON lines file, or a frame of Dask, Spark or Ray, which is learned in one
-            pass where it lies.
+            pass on the workers.
         y
             a label for each text; it may be an iterator, too. Of a table, the name of the column of labels
         sample_weight
@@ -211,17 +189,6 @@ class TextClassifier(Questions, LabelledEstimator):
                 "leave it out, or give a frame that is not in partitions"
             )
         self._state = fitting.fit(self.plan(), X, y, sample_weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more texts; the vocabulary grows with them.
-
-        The exponents stay as the first texts decided: let these be some hundreds, of all classes. Without exponents the
-        result is that of ``fit`` on all texts. ``classes`` may name labels that will come later; labels not named are
-        learned when they come.
-        """
-        before = getattr(self, "_state", None)
-        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -306,7 +273,7 @@ class TextClassifier(Questions, LabelledEstimator):
         return WordExplanation(joint.classes[one], joint.classes[other], base, starts, terms, counts, odds)
 
     def top_words(self, label: Any, n: int = 10) -> list[tuple[str, float]]:
-        """Return the words that set a class apart most, and by how much: share × log (share / share in all classes)."""
+        """Return the words that set a class apart most, and by how much: p log(p / p in all classes)."""
         state = self.fitted()
         family: Any = state.parts[0].family
         words, c = family.kept.of(self.words_), code_of(state.classes, label)
@@ -315,9 +282,9 @@ class TextClassifier(Questions, LabelledEstimator):
         counts[words.words[own]] = words.sums["count"][own]
         if not counts.any():
             return []
-        share, shares = counts / counts.sum(), of_all / of_all.sum()
+        p, p_all = counts / counts.sum(), of_all / of_all.sum()
         there = np.flatnonzero(counts)
-        gain = share[there] * np.log(share[there] / shares[there])
+        gain = p[there] * np.log(p[there] / p_all[there])
         order = np.lexsort((there, -gain))[:n]
         terms = words.terms.take(there[order]).to_pylist()
         return list(zip(terms, gain[order].tolist(), strict=True))
@@ -358,9 +325,6 @@ class TextClassifier(Questions, LabelledEstimator):
         if refine and not self.calibrate:
             raise ValueError(f"expected calibrate=True to refine, got refine={refine!r} without: leave one of them out")
         return refine  # type: ignore[no-any-return]
-
-    def __sklearn_tags__(self) -> Any:
-        return tags_of("classifier")
 
 
 @dataclass(frozen=True, eq=False)

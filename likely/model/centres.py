@@ -14,7 +14,7 @@ from likely.engines import engine_of
 from likely.families import on_one_line
 from likely.families.base import readable_errors
 from likely.learn.kmeans import Points, given_centres, means, merged, nearest, readable
-from likely.model.questions import GROUP, Questions, answer_lazily
+from likely.model.questions import GROUP, Answer, Questions
 from likely.model.readers import MatrixReader
 from likely.model.state import not_fitted
 from likely.statistics import Array, Statistics
@@ -22,28 +22,19 @@ from likely.statistics import Array, Statistics
 
 @dataclass(frozen=True, eq=False)
 class Centres:
-    """The centres of clusters, each the mean of its rows.
-
-    Parameters
-    ----------
-    reader
-        how rows are read
-    statistics
-        the weight and the sum of each cluster's cells
-    centres, origin
-        the centres less an origin, and the origin
-    known
-        of each column whether it has a cell at all
-    dtype
-        distances are of the type of the rows, or of this if that is wider
-    """
+    """The centres of clusters, each the mean of its rows."""
 
     reader: MatrixReader
+    """how rows are read"""
     statistics: Statistics
+    """the weight and the sum of each cluster's cells"""
     centres: Array
     origin: Array
+    """the centres less an origin, and the origin"""
     known: NDArray[np.bool_]
+    """of each column whether it has a cell at all"""
     dtype: Any = np.float32
+    """distances are of the type of the rows, or of this if that is wider"""
 
     @property
     def columns(self) -> Columns:
@@ -107,14 +98,10 @@ class CentreQuestions:
         except AttributeError:
             raise not_fitted(type(self).__name__) from None
 
-    def hold(self, state: Centres) -> Self:
-        """Take a fitted state, such as one from a file."""
-        self._state = state
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
 
+    hold = Questions.hold
     n_features_in_ = Questions.n_features_in_
     feature_names_in_ = Questions.feature_names_in_
 
@@ -132,7 +119,7 @@ class CentreQuestions:
         """Return the cluster of each row: the number of its nearest centre."""
         state = self.fitted()
         if (engine := engine_of(X)) is not None:
-            return answer_lazily(self, engine, "predict")  # type: ignore[no-any-return]
+            return engine.lazily(Answer(self, "predict"))  # type: ignore[no-any-return]
         table = state.reader.read(X)
         if table.rows == 0:
             return np.zeros(0, dtype=np.int32)

@@ -1,5 +1,6 @@
 """How good a model is on rows that it has not seen: sums over them, and what is measured by these."""
 
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -36,7 +37,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], probabilities: Array, weights: Array) -> "Sums":
-        """Add up over rows: the places of their labels, p(y | x), and how much each counts."""
+        """Add up over rows: the indices of their labels, p(y | x), and how much each counts."""
         k = probabilities.shape[1]
         predicted, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
         true = probabilities[np.arange(len(codes)), codes]
@@ -54,27 +55,11 @@ class Sums(NamedTuple):
 
     def plus(self, other: "Sums") -> "Sums":
         """Return the sums of the rows of both."""
-        return Sums(
-            self.rows + other.rows,
-            self.loss + other.loss,
-            self.brier + other.brier,
-            self.gaps + other.gaps,
-            self.confusion + other.confusion,
-        )
+        return Sums(*map(operator.add, self, other))
 
 
 class Measures:
-    """What is measured on rows that were held out.
-
-    Attributes
-    ----------
-    classes
-        the labels, sorted
-    folds
-        how many parts the rows were dealt into
-    sums
-        what was added up over the rows
-    """
+    """What is measured on rows that were held out, by what was added up over them."""
 
     classes: Labels
     folds: int
@@ -150,13 +135,13 @@ class Evaluation(Measures):
     classes
         the labels, sorted
     codes
-        the place of each row's label among them
+        the index of each row's label among them
     probabilities
         p(y | x) of each row under a model that has not seen it, rows × classes
     weights
         how much each row counts
     folds
-        how many parts the rows were dealt into
+        into how many cross-validation folds the rows were split
 
     Examples
     --------
@@ -180,7 +165,7 @@ class Evaluation(Measures):
 
 @dataclass(frozen=True, eq=False)
 class SummedEvaluation(Measures):
-    """What was measured on rows that were held out where they lie: of each of them nothing is kept."""
+    """What was measured on rows out-of-core: of each of them nothing is kept."""
 
     classes: Labels
     sums: Sums
@@ -196,7 +181,7 @@ class SummedEvaluation(Measures):
 
 
 def check_folds(folds: Any, rows: int) -> None:
-    """Raise if so many rows cannot be dealt into so many folds."""
+    """Raise if so many rows cannot be split into so many folds."""
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool) or folds < 2:
         raise ValueError(f"expected 2 folds or more, got {folds!r}")
     if rows < folds:
@@ -204,9 +189,9 @@ def check_folds(folds: Any, rows: int) -> None:
 
 
 def dealt(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64]:
-    """Return a fold for each row, dealt in random order, or raise if there cannot be so many."""
+    """Return a cross-validation fold for each row, in random order, or raise if there cannot be so many."""
     check_folds(folds, len(codes))
     order = np.random.default_rng(random_state).permutation(len(codes))
-    places = np.empty(len(codes), dtype=np.int64)
-    places[order] = deal(codes[order], folds)
-    return places
+    fold_of = np.empty(len(codes), dtype=np.int64)
+    fold_of[order] = deal(codes[order], folds)
+    return fold_of

@@ -1,7 +1,7 @@
 """Every question to a fitted model: which class by what compares them, all else by the joint p(x, y)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.data.labels import is_missing, missing_labels
 from likely.data.schema import Schema, read_target
-from likely.engines import Engine, engine_of, rows_of, with_labels
+from likely.engines import engine_of, rows_of, with_labels
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint
 from likely.messages import printable
@@ -37,7 +37,7 @@ class Answer:
 
     model: Any
     question: str
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, rows: "pa.Table") -> "pa.Table":
         """Return the answers, in columns of their own, or the cells that were asked for in those that they are of."""
@@ -59,11 +59,6 @@ class Answer:
         return getattr(self.model, self.question)(rows, **self.options)
 
 
-def answer_lazily(model: Any, engine: Engine, question: str, **options: Any) -> Any:
-    """Return a frame of the engine, its rows and the answers beside them; or of arrays, an array of the answers."""
-    return engine.lazily(Answer(model, question, options))
-
-
 def labels_in_text(labels: Any) -> list[str]:
     """Return classes as the names of columns tell them."""
     import pyarrow as pa
@@ -80,7 +75,7 @@ def row_by_row(ask: Asked) -> Asked:
     def answered(model: Any, X: Any, *more: Any, **options: Any) -> NDArray[Any]:
         state = model.fitted()
         if not more and ask.__name__ in _LAZY and (engine := engine_of(X)) is not None:
-            return answer_lazily(model, engine, ask.__name__, **options)  # type: ignore[no-any-return]
+            return engine.lazily(Answer(model, ask.__name__, options))  # type: ignore[no-any-return]
         answers = [ask(model, table, *more, **options) for table in state.reader.batches(X)]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
@@ -286,7 +281,7 @@ class Questions:
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
         reader, joint = self.fitted().reader, self.joint_
         if y is None and how == "mean" and (engine := engine_of(X)) is not None:
-            return answer_lazily(self, engine, "impute")
+            return engine.lazily(Answer(self, "impute"))
         rows = reader.held(X)
         table = reader.read(rows)
         codes = None if y is None else self._known_codes(y, table.rows)

@@ -1,8 +1,8 @@
 """How a fitted model reads rows, and shows answers: as a matrix of numbers, a table of typed columns, or texts."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,33 +29,52 @@ from likely.joint import Joint
 from likely.messages import warn
 from likely.statistics import Array, JointStatistics
 
+if TYPE_CHECKING:
+    from numpy.random import Generator as Random
+
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What is common to all: the name of the estimator, for messages."""
+    """What is common to all."""
 
     estimator: str
+    """its name, for messages"""
+    columns: Columns
+    """how many columns there are, and their names if they have any"""
+    missing: Any = field(default=(), kw_only=True)
+    """text or numbers that stand for a missing cell of a table"""
 
-    @property
-    def columns(self) -> Columns:
-        """How many columns there are, and their names if they have any."""
+    def schema_for(self, X: Any) -> Schema | None:
+        """Return the schema of a table whose columns are found by name; None of a matrix, or of rows already read."""
+        raise NotImplementedError
+
+    def read_plain(self, X: Any) -> Table:
+        """Return rows without a schema, or raise if they are not like those that were learned."""
         raise NotImplementedError
 
     def read(self, X: Any) -> Table:
         """Return rows that are asked about, or raise if they are not like those that were learned."""
-        raise NotImplementedError
+        schema = self.schema_for(X)
+        return self.read_plain(X) if schema is None else schema.table(self._in_memory(X), predicting=True)
 
     def batches(self, X: Any) -> Iterator[Table]:
         """Return the rows in parts: of a file, only the answers must fit in memory."""
-        yield self.read(X)
+        schema = self.schema_for(X)
+        if schema is None:
+            yield self.read(X)
+        else:
+            yield from schema.tables(self.opened(X, typed=False), predicting=True)
 
     def held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
-        return X
+        return X if self.schema_for(X) is None else self._in_memory(X)
+
+    def _in_memory(self, X: Any) -> Any:
+        return as_arrow_table(self.opened(X, typed=False))
 
     def opened(self, X: Any, *, typed: bool = True) -> Rows:
         """Open a table."""
-        return rows_of(X, typed=typed)
+        return rows_of(X, missing=self.missing, typed=typed)
 
     def schema_by_name(self, y: Any) -> Schema | None:
         """Return what the columns of a table are, whose labels are ``y``, if they are found by name; else None."""
@@ -87,15 +106,13 @@ class Reader:
         """Return cells that are drawn or expected, within what their columns can hold."""
         return x
 
-    def drawn_rows(
-        self, table: Table, x: Array, given: Mapping[Any, Any], joint: Joint, generator: "np.random.Generator"
-    ) -> Any:
+    def drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], joint: Joint, generator: "Random") -> Any:
         """Return drawn rows as the user gets them; cells that were given, and are in the table, stay."""
         cells = Block(table, None).values()
         return np.where(np.isnan(cells), x, cells)
 
     def filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "np.random.Generator | None"
+        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "Random | None"
     ) -> Any:
         """Return the user's rows, held as ``rows``, with what was found in place of missing cells."""
         cells = Block(table, None).values()
@@ -112,34 +129,23 @@ class Reader:
 
 @dataclass(frozen=True, eq=False)
 class MatrixReader(Reader):
-    """Rows are a matrix of numbers, or if its columns have names, a table of numbers.
+    """Rows are a matrix of numbers, or if its columns have names, a table of numbers."""
 
-    Parameters
-    ----------
-    columns_
-        the columns that were learned
-    lowest
-        the least number of every named column, ∞ if it has none; None if that is not known
-    signed
-        whether errors about cells name the estimator, as scikit-learn's do
-    """
-
-    columns_: Columns
-    missing: Any = ()
     lowest: Array | None = None
+    """the least number of every named column, ∞ if it has none; None if that is not known"""
     signed: bool = False
+    """whether errors about cells name the estimator, as scikit-learn's do"""
 
-    @property
-    def columns(self) -> Columns:
-        """How many columns there are, and their names if they have any."""
-        return self.columns_
+    def schema_for(self, X: Any) -> Schema | None:
+        """Return the schema of a table whose numbers are found by name: a frame must have other columns, too."""
+        names = self.columns.names
+        if names is None or not is_typed(X):
+            return None
+        by_name = not hasattr(X, "dtypes") or set(names) < set(getattr(X, "columns", ()))
+        return _numbers(names) if by_name else None
 
-    def read(self, X: Any) -> Table:
+    def read_plain(self, X: Any) -> Table:
         """Return rows of the columns that were learned; names must match, as scikit-learn wants."""
-        if self._by_name(X):
-            return _numbers(self.columns.names or ()).table(
-                as_arrow_table(self.opened(X, typed=False)), predicting=True
-            )
         table = read_table(X)
         width, names = table.columns
         if width != self.columns.width:
@@ -149,17 +155,6 @@ class MatrixReader(Reader):
         _check_names(names, self.columns.names, self.estimator)
         _check_rows(table)
         return replace(table, reader=self.estimator) if self.signed else table
-
-    def batches(self, X: Any) -> Iterator[Table]:
-        """Return the rows in parts."""
-        if self._by_name(X):
-            yield from _numbers(self.columns.names or ()).tables(self.opened(X, typed=False), predicting=True)
-        else:
-            yield self.read(X)
-
-    def held(self, X: Any) -> Any:
-        """Return rows that can be read again at no cost."""
-        return as_arrow_table(self.opened(X, typed=False)) if self._by_name(X) else X
 
     def noting(self, table: Table, sample_weight: Any, *, more: bool = True) -> Self:
         """Return the reader that knows of rows that were learned, or of ``more`` rows, too."""
@@ -181,11 +176,11 @@ class MatrixReader(Reader):
         return x if self.lowest is None else np.maximum(x, np.where(self.lowest >= 0, 0.0, -np.inf))
 
     def filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "np.random.Generator | None"
+        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "Random | None"
     ) -> Any:
         """Return the user's rows, as a frame if they are one, with what was found in place of missing cells."""
         if not isinstance(rows, Table) and table.kinds:
-            return _filled_table(X, rows, table, filled, joint, self.columns.names or (), (), generator)
+            return _filled_table(X, rows, table, filled, joint, _numbers(self.columns.names or ()), generator)
         cells = Reader.filled_rows(self, X, rows, table, filled, joint, generator)
         if table.names is None or not hasattr(X, "dtypes"):
             return cells
@@ -201,17 +196,6 @@ class MatrixReader(Reader):
             return {}
         return {"lowest": [low if np.isfinite(low) else None for low in self.lowest.tolist()]}
 
-    def _by_name(self, X: Any) -> bool:
-        """Say whether rows are a table in which the columns are found by name."""
-        names = self.columns.names
-        if names is None or not is_typed(X):
-            return False
-        return not hasattr(X, "dtypes") or set(names) < set(getattr(X, "columns", ()))
-
-    def opened(self, X: Any, *, typed: bool = True) -> Rows:
-        """Open a table."""
-        return rows_of(X, missing=self.missing, typed=typed)
-
     def schema_by_name(self, y: Any) -> Schema | None:
         """Return the schema of a table of numbers, if the labels are in a column of it."""
         names = self.columns.names
@@ -220,47 +204,25 @@ class MatrixReader(Reader):
 
 @dataclass(frozen=True, eq=False)
 class TableReader(Reader):
-    """Rows are a table whose columns have types; they are found by name, in whatever order they come.
-
-    Parameters
-    ----------
-    schema
-        what the columns are
-    target
-        the name of the labels
-    missing
-        text or numbers that stand for a missing cell
-    """
+    """Rows are a table whose columns have types; they are found by name, in whatever order they come."""
 
     schema: Schema
+    """what the columns are"""
     target: str
-    missing: Any = ()
+    """the name of the labels"""
 
-    @property
-    def columns(self) -> Columns:
-        """How many columns there are, and their names if they have any."""
-        return Columns(len(self.schema.kinds), self.schema.names if self.schema.named else None)
+    def schema_for(self, X: Any) -> Schema | None:
+        """Return the schema that was learned, unless rows are read already."""
+        return None if isinstance(X, Table) else self.schema
 
-    def read(self, X: Any) -> Table:
-        """Return rows under the schema that was learned."""
-        if isinstance(X, Table):
-            return X
-        return self.schema.table(as_arrow_table(self.opened(X, typed=False)), predicting=True)
-
-    def batches(self, X: Any) -> Iterator[Table]:
-        """Return the rows in parts."""
-        if isinstance(X, Table):
-            yield X
-        else:
-            yield from self.schema.tables(self.opened(X, typed=False), predicting=True)
+    def read_plain(self, X: Any) -> Table:
+        """Return rows that are read already."""
+        assert isinstance(X, Table)
+        return X
 
     def held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
         return as_arrow_table(self.opened(X))
-
-    def opened(self, X: Any, *, typed: bool = True) -> Rows:
-        """Open a table."""
-        return rows_of(X, missing=self.missing, typed=typed)
 
     def schema_by_name(self, y: Any) -> Schema | None:
         """Return what the columns are."""
@@ -307,12 +269,10 @@ class TableReader(Reader):
         low, high = np.array(limits).T
         return np.asarray(np.clip(np.where(whole, np.rint(x), x), low, high))
 
-    def drawn_rows(
-        self, table: Table, x: Array, given: Mapping[Any, Any], joint: Joint, generator: "np.random.Generator"
-    ) -> Any:
+    def drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], joint: Joint, generator: "Random") -> Any:
         """Return drawn rows as an Arrow table, whose columns have the types of those that were learned."""
         found: dict[str, Any] = {}
-        drawn = _completed(table, x, joint, self.schema.names, self.schema.names)
+        drawn = _completed(table, x, joint, self.schema.names)
         for column in self.schema.columns:
             cells = {name: drawn[name] for name in column.outputs}
             if column.kind == "date" and cells:
@@ -331,10 +291,10 @@ class TableReader(Reader):
         return arrow(found)
 
     def filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "np.random.Generator | None"
+        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "Random | None"
     ) -> Any:
         """Return the user's rows, as the frame that they are, with what was found in place of missing cells."""
-        return _filled_table(X, rows, table, filled, joint, self.schema.names, self.schema.columns, generator)
+        return _filled_table(X, rows, table, filled, joint, self.schema, generator)
 
     def shown(self, table: Table, X: Any) -> Any:
         """Return the cells as an explanation shows them: categories by their names, and texts."""
@@ -401,40 +361,24 @@ class TextColumn(Schema):
 
 @dataclass(frozen=True, eq=False)
 class TextReader(Reader):
-    """Rows are texts, or if the model was fitted on a table, the texts in a column of one.
+    """Rows are texts, or if the model was fitted on a table, the texts in a column of one."""
 
-    Parameters
-    ----------
-    column_name
-        of the column of texts, if the model was fitted on a table
-    """
-
+    columns: Columns = Columns(1, ("text",))  # noqa: RUF009  which never changes
     column_name: str | None = None
+    """of the column of texts, if the model was fitted on a table"""
 
-    @property
-    def columns(self) -> Columns:
-        """One column, of texts."""
-        return Columns(1, ("text",))
+    def schema_for(self, X: Any) -> Schema | None:
+        """Return the column of texts of a table."""
+        found = self.column_name is not None and is_text_table(X)
+        return TextColumn.named_so(str(self.column_name)) if found else None
 
-    def read(self, X: Any) -> Table:
-        """Return texts."""
-        if self._in_table(X):
-            return TextColumn.named_so(str(self.column_name)).table(as_arrow_table(rows_of(X, typed=False)))
+    def read_plain(self, X: Any) -> Table:
+        """Return texts that are in no table."""
         return read_texts(X)
-
-    def batches(self, X: Any) -> Iterator[Table]:
-        """Return texts in parts."""
-        if self._in_table(X):
-            yield from TextColumn.named_so(str(self.column_name)).tables(rows_of(X, typed=False))
-        else:
-            yield read_texts(X)
 
     def described(self) -> dict[str, Any]:
         """Return what a file says of the reader."""
         return {} if self.column_name is None else {"text_column": self.column_name}
-
-    def _in_table(self, X: Any) -> bool:
-        return self.column_name is not None and is_text_table(X)
 
 
 def text_table(texts: Any, numbers: Sequence[int] | None = None) -> Table:
@@ -505,32 +449,27 @@ def _different_names(names: tuple[str, ...], fitted: tuple[str, ...], most: int 
 
 
 def _completed(
-    table: Table, x: Array, joint: Joint, names: tuple[str, ...], wanted: Collection[str]
+    table: Table, x: Array, joint: Joint, names: tuple[str, ...], wanted: Collection[str] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return the values of the wanted columns: their own cells, and what was found where one is missing."""
-    numbers = [j for j, name in enumerate(names) if name in wanted]
+    """Return the values of all or the wanted columns: their own cells, and what was found where one is missing."""
+    numbers = [j for j, name in enumerate(names) if wanted is None or name in wanted]
     return {names[j]: completed(table, x, j, joint.categories.get(j)) for j in numbers}
 
 
 def _filled_table(
-    X: Any,
-    rows: Any,
-    table: Table,
-    filled: Array,
-    joint: Joint,
-    names: tuple[str, ...],
-    columns: tuple[Column, ...],
-    generator: "np.random.Generator | None",
+    X: Any, rows: Any, table: Table, filled: Array, joint: Joint, schema: Schema, generator: "Random | None"
 ) -> Any:
+    """Return an Arrow table with what was found in place of missing cells, as the kind of frame that X is."""
     import pyarrow.compute as pc
 
     given = rows.schema.names
     missing = [name for name in given if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
-    found = _completed(table, filled, joint, names, missing)
-    for column in columns:
+    found = _completed(table, filled, joint, schema.names, missing)
+    for column in schema.columns:
         if column.kind == "date" and column.outputs and column.name in missing:
-            found[column.name] = moments(column, _completed(table, filled, joint, names, column.outputs), generator)
-    known = {column.name: column for column in columns}
+            parts = _completed(table, filled, joint, schema.names, column.outputs)
+            found[column.name] = moments(column, parts, generator)
+    known = {column.name: column for column in schema.columns}
     for name, values in found.items():
         rows = rows.set_column(given.index(name), name, filled_column(rows.column(name), values, known.get(name)))
     return like(rows, X)

@@ -1,4 +1,4 @@
-"""Labels partly known: rows without one are shared among the classes as the model expects, and learned from.
+"""Semi-supervised learning: rows without a label are learned with the responsibilities that the model expects.
 
 If the joint alone compares classes, that is expectation maximisation, and the likelihood of all rows (or with a prior,
 the posterior) rises to a maximum. A calibrated comparison is learned in the same way, a few steps: sums are of all
@@ -9,7 +9,7 @@ Whether rows without a label help is asked of the others: they are taken away, f
 
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ from likely.statistics import Array, Assignment
 _FOLDS = 4
 # Steps of a comparison that is calibrated: more change little, and each fits it anew.
 _STEPS = 4
-# Smaller shares of a row are left out there, and the others add up to one.
-_LEAST_SHARE = 0.05
+# Smaller responsibilities are left out there, and the others of a row add up to one.
+_LEAST_RESPONSIBILITY = 0.05
 # Steps of expectation maximisation, and the least gain of one for each row.
 _MOST_STEPS = 300
 _TOLERANCE = 1e-7
@@ -54,7 +54,7 @@ class Judged(NamedTuple):
             return bool(mean > np.sqrt(np.average((gain - mean) ** 2, weights=weights) / weights.sum()))
 
 
-class Partly(NamedTuple):
+class PartiallyLabelled(NamedTuple):
     """Rows of which only some have a label: the code of others is −1. ``begin`` learns rows that have one.
 
     ``begin`` takes rows, their classes, and which of these were guessed.
@@ -82,7 +82,7 @@ class Partly(NamedTuple):
                 return self.expected(0.0), 0.0
         state = self.expected(weight)
         if state.calibrated and weight > 0:
-            # Rows were shared by a model that knew the labels it was calibrated by: it is less sure than it seems.
+            # Responsibilities are of a model that knew the labels it was calibrated by: it is less sure than it seems.
             state = state.tempered((judged or self.judged(weight)).temperature)
         return state, weight
 
@@ -101,7 +101,7 @@ class Partly(NamedTuple):
             return state.with_statistics(found.statistics)
         others = self.table.taken(~known)
         for _ in range(_STEPS):
-            state = self.begin(*self._shared(state.comparison.posterior(others), weight))
+            state = self.begin(*self._weighed(state.comparison.posterior(others), weight))
         return state
 
     def judged(self, weight: float) -> Judged:
@@ -109,7 +109,10 @@ class Partly(NamedTuple):
         rows = np.flatnonzero(self.known)
         codes, own = self.assignment.codes[rows], self._weights[rows]
         nothing = Judged(np.full(len(rows), np.inf), own, 1.0)
-        folds = self._folds(rows)
+        # By their content, so that neither their order nor how often each is written matters.
+        rank = content_ranks(self.table.taken(rows), self.assignment.taken(rows))
+        _, first = np.unique(rank, return_index=True)
+        folds = deal(codes[first], min(_FOLDS, len(first)))[rank]
         if folds.max() == 0:  # without it none could be learned from
             return nothing
         found = np.empty((len(rows), len(self.assignment.classes)))
@@ -129,24 +132,19 @@ class Partly(NamedTuple):
         posterior_in_place(found, np.zeros(found.shape[1]), True)
         return Judged(-found[np.arange(len(rows)), codes], own, temperature)
 
-    def _folds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Deal rows out by their content, so that neither their order nor how often each is written matters."""
-        rank = content_ranks(self.table.taken(rows), self.assignment.taken(rows))
-        _, first = np.unique(rank, return_index=True)
-        return deal(self.assignment.codes[rows[first]], min(_FOLDS, len(first)))[rank]
-
     @property
     def _weights(self) -> Array:
         weights = self.assignment.weights
         return np.ones(self.table.rows) if weights is None else weights
 
-    def _shared(self, shares: Array, weight: float) -> tuple[Table, Assignment, NDArray[np.bool_]]:
-        """Return all rows, those without a label once for each class of which they have a share, and which these are.
+    def _weighed(self, responsibilities: Array, weight: float) -> tuple[Table, Assignment, NDArray[np.bool_]]:
+        """Return all rows, those without a label once for each class that may be theirs, and which these are.
 
-        ``shares``: of rows without a label and classes.
+        ``responsibilities``: rows without a label × classes.
         """
         known, weights = self.known, self._weights
-        kept = np.where(shares < np.minimum(_LEAST_SHARE, shares.max(axis=1, keepdims=True)), 0.0, shares)
+        least = np.minimum(_LEAST_RESPONSIBILITY, responsibilities.max(axis=1, keepdims=True))
+        kept = np.where(responsibilities < least, 0.0, responsibilities)
         kept /= kept.sum(axis=1, keepdims=True)
         of, codes = np.nonzero(kept)
         labelled, others = np.flatnonzero(known), np.flatnonzero(~known)[of]
@@ -157,10 +155,12 @@ class Partly(NamedTuple):
         return self.table.taken(rows), Assignment(self.assignment.classes, classes, counted), guessed
 
 
-def check_unlabelled(unlabelled: Any) -> Any:
+def check_unlabelled(unlabelled: Any) -> float | Literal["auto"] | None:
     """Return how much rows without a label count, or raise ValueError if that is not said well."""
-    if unlabelled is None or (isinstance(unlabelled, str) and unlabelled == "auto"):
-        return unlabelled
+    if unlabelled is None:
+        return None
+    if isinstance(unlabelled, str) and unlabelled == "auto":
+        return "auto"
     number = isinstance(unlabelled, int | float | np.integer | np.floating) and not isinstance(unlabelled, bool)
     if not number or not 0 <= unlabelled <= sys.float_info.max:
         raise ValueError(

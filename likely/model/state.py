@@ -38,29 +38,20 @@ class State:
 
     It is never changed: learning, merging and forgetting make another. Classes are compared by the ensemble, if there
     is one, and otherwise by the joint.
-
-    Parameters
-    ----------
-    parts
-        the family of every block of columns, and then those of the ensemble's members
-    statistics
-        of the same parts
-    reader
-        how rows are read, and answers shown
-    priors
-        the class weights that were given, in any form that ``read_priors`` takes
-    ensemble
-        what compares classes, beside the joint
-    unlabelled
-        how much each row without a label counted; None if there were none, or something was learned since
     """
 
     parts: tuple[Part, ...]
+    """the family of every block of columns, and then those of the ensemble's members"""
     statistics: JointStatistics
+    """of the same parts"""
     reader: Reader
+    """how rows are read, and answers shown"""
     priors: Any = None
+    """the class priors that were given, in any form that ``read_priors`` takes"""
     ensemble: Selection | None = None
+    """what compares classes, beside the joint"""
     unlabelled: float | None = None
+    """how much each row without a label counted; None if there were none, or something was learned since"""
 
     @property
     def columns(self) -> Columns:
@@ -110,13 +101,13 @@ class State:
         return self.ensemble is not None or any(part.family.calibrated for part in self.parts)
 
     @cached_property
-    def comparison(self) -> "Joint | Calibrated | Modest":
+    def comparison(self) -> "Comparison":
         """What compares classes."""
         if not self.calibrated or not self.class_count.any():
             return self.joint  # which says that nothing was learned
         if self.selection is None:
             guessed = sum(part.family.guessed for part in self.parts)
-            return Modest(self.joint, max(float(self.class_count.sum()) - guessed, 0.0))
+            return LimitedJoint(self.joint, max(float(self.class_count.sum()) - guessed, 0.0))
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
@@ -172,7 +163,7 @@ class Calibrated(NamedTuple):
 
     selection: Selection
     shift: Array
-    """by how much given class weights move every class from its share of the rows, in logarithms"""
+    """by how much given class priors move every class from its proportion of the rows, in logarithms"""
 
     def log_joint(self, table: Table) -> Array:
         """Return log p(y | x) for every row and class: log p(x, y) up to what classes share."""
@@ -188,7 +179,7 @@ class Calibrated(NamedTuple):
         return self.log_joint(table) if log else np.exp(self.log_joint(table))
 
     def likeliest(self, table: Table) -> NDArray[np.int64]:
-        """Return the place of the likeliest class of every row."""
+        """Return the index of the likeliest class of every row."""
         return np.asarray(self.log_joint(table).argmax(axis=1))
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
@@ -199,7 +190,7 @@ class Calibrated(NamedTuple):
         return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
 
 
-class Modest(NamedTuple):
+class LimitedJoint(NamedTuple):
     """A joint that is never surer than the number of rows allows: p becomes (n p + p(y)) / (n + 1)."""
 
     joint: Joint
@@ -219,7 +210,7 @@ class Modest(NamedTuple):
         return self.log_joint(table) if log else np.exp(self.log_joint(table))
 
     def likeliest(self, table: Table) -> NDArray[np.int64]:
-        """Return the place of the likeliest class of every row."""
+        """Return the index of the likeliest class of every row."""
         return self.joint.likeliest(table)
 
     def log_odds(self, table: Table, one: NDArray[np.int64], other: NDArray[np.int64]) -> LogOdds:
@@ -228,8 +219,12 @@ class Modest(NamedTuple):
         return _scaled(*self.joint.log_odds(table, one, other), subtract_logs(scores[rows, one], scores[rows, other]))
 
 
+Comparison = Joint | Calibrated | LimitedJoint
+"""What compares classes."""
+
+
 def _scaled(base: Array, cells: Array, total: Array) -> LogOdds:
-    """Return shares of log-odds in the same proportions that add up to the given total."""
+    """Return contributions to log-odds in the same proportions that add up to the given total."""
     cells = cells * scaling(base + cells.sum(axis=1), total)[:, None]
     return LogOdds(total - cells.sum(axis=1), cells)
 

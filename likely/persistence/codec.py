@@ -26,9 +26,10 @@ Given = Mapping[str, NDArray[Any]]
 
 _SHOWN = {
     str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", tuple: "a list",
-    dict: "an object", type(None): "nothing",
+    dict: "an object", Mapping: "an object", type(None): "nothing",
 }  # fmt: skip
 _EMPTY = (type(None), str, tuple, dict)
+_KEYS = (type(None), int, float, str)
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # An array of text may always have so many characters, and otherwise not much more than its items have.
 _MOST_CHARACTERS = 1 << 24
@@ -49,7 +50,7 @@ def encode(value: Any, name: str, arrays: Arrays, kind: Any = None) -> Any:
     if _is_record(own):
         found = {}
         for field in _fields(own):
-            item, path = getattr(value, field.name), f"{name}.{field.name}"
+            item, path = getattr(value, field.name), f"{name}.{field.name}".removeprefix(".")
             if field.is_array:
                 arrays[path] = item
             elif not (field.may_lack and type(item) is type(field.default) and item == field.default):
@@ -74,13 +75,13 @@ def decode(value: Any, kind: Any, name: str, arrays: Given) -> Any:
     """
     if kind is Any:
         return _untagged(value, arrays)
-    for each in _alternatives(kind):
+    for each in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
         origin, inner = get_origin(each), get_args(each)
         if origin is tuple and isinstance(value, list) and (inner[-1] is ... or len(inner) == len(value)):
             kinds = inner[:1] * len(value) if inner[-1] is ... else inner
             pairs = zip(value, kinds, strict=True)
             return tuple(decode(item, of, f"{name}.{i}", arrays) for i, (item, of) in enumerate(pairs))
-        if origin is dict and isinstance(value, dict):
+        if origin in (dict, Mapping) and isinstance(value, dict):
             return {key: decode(item, inner[1], f"{name}.{key}", arrays) for key, item in value.items()}
         if _is_record(each) and isinstance(value, dict) and _has_fields(value, each):
             return _read_record(value, each, name, arrays)
@@ -160,10 +161,6 @@ def read_array(name: str, arrays: Given, kind: Any = np.float64, *, finite: bool
     if finite and not np.isfinite(array).all():
         raise ValueError(f"expected finite numbers in the array {name!r}, got others")
     return array
-
-
-def _alternatives(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -256,7 +253,7 @@ def _untagged(value: Any, arrays: Given) -> Any:
             return _untagged_text(kind, items)
         case {"is": "dict", "items": list(items)}:
             pairs = _untagged(items, arrays)
-            if not all(isinstance(pair, list) and len(pair) == 2 and _is_key(pair[0]) for pair in pairs):
+            if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], _KEYS) for pair in pairs):
                 raise ValueError(f"expected pairs of a key and a value, got {on_one_line(pairs)}")
             return dict(pairs)
         case {"is": str(tag), "fields": dict(given)} if (known := record(tag)) is not None:
@@ -287,7 +284,3 @@ def _untagged_record(kind: Any, given: Mapping[str, Any], arrays: Given) -> Any:
         if not _fits(item, hints[name]):
             raise ValueError(f"expected another type of {name} of {kind.__name__}, got {on_one_line(item)}")
     return _valid(kind(**parameters))
-
-
-def _is_key(key: Any) -> bool:
-    return key is None or isinstance(key, bool | int | float | str)

@@ -68,14 +68,14 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
     Its arrays take at most twice its size in memory while it is read, and its size after that.
     """
-    place = os.fspath(path)
-    if not stat.S_ISREG((status := os.stat(place)).st_mode) and not stat.S_ISDIR(status.st_mode):
-        raise _unfit(place, "something that is no file")
-    with open(place, "rb") as file:
+    path = os.fspath(path)
+    if not stat.S_ISREG((status := os.stat(path)).st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise _unfit(path, "something that is no file")
+    with open(path, "rb") as file:
         try:
             return _read(file)
         except _UnfitError as error:
-            raise _unfit(place, str(error)) from None
+            raise _unfit(path, str(error)) from None
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
@@ -146,11 +146,11 @@ def _distinct(pairs: list[tuple[str, Any]]) -> Header:
     return found
 
 
-def _is_shallow(value: Any, levels: int) -> bool:
+def _is_shallow(value: Any, depth: int) -> bool:
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
-    return levels > 0 and all(_is_shallow(item, levels - 1) for item in inner)
+    return depth > 0 and all(_is_shallow(item, depth - 1) for item in inner)
 
 
 def _check_version(version: Any) -> None:

@@ -4,10 +4,9 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely.data.schema import Schema
 from likely.data.table import Block, Columns, Table
@@ -41,20 +40,20 @@ from likely.persistence.validate import (
     check_weights,
     check_words,
 )
-from likely.statistics import Array, Assignment, JointStatistics, Labels, Statistics
+from likely.statistics import Assignment, JointStatistics, Labels, Statistics
 
 _OF_TEXT = ("bag of words", "discounted words")
+_CENTRES = ("weight", "sum", "sum.origin", "centres", "origin")
 _WORDS = {"offsets": np.int64, "bytes": np.uint8, "starts": np.int64, "codes": np.int32}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What every file says of a model: all but its arrays."""
+    """What every file says of a model."""
 
     kind: str
-    parameters: dict[str, Any]
+    parameters: Mapping[str, Any]
     columns: Columns
-    more: dict[str, Any]
     version: int | None = None
 
     def validate(self) -> None:
@@ -66,25 +65,18 @@ class Header:
 
 @dataclass(frozen=True)
 class StoredBlock:
-    """What a file says of a block of columns: its family, its columns, and the axes of its sums.
-
-    Parameters
-    ----------
-    names
-        of categories
-    width
-        the number of encoded columns, of a part with an encoding
-    components
-        the blocks of every component, of classes that are mixtures
-    """
+    """What a file says of a block of columns: its family, its columns, and the axes of its sums."""
 
     family: Any
     columns: tuple[int, ...] | None
     sums: dict[str, tuple[str, ...]]
     lost: bool
     names: tuple[str, ...] | None = None
+    """of categories"""
     width: int | None = None
+    """the number of encoded columns, of a part with an encoding"""
     components: tuple[tuple["StoredBlock", ...], ...] | None = None
+    """the blocks of every component, of classes that are mixtures"""
 
     def validate(self) -> None:
         """Raise ValueError unless so many encoded columns can be."""
@@ -99,6 +91,14 @@ class ModelHeader(Header):
     classes: Any
     priors: Any
     blocks: tuple[StoredBlock, ...]
+    more: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentresHeader(Header):
+    """What a file says of a model with centres."""
+
+    more: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -119,47 +119,46 @@ class Saved:
         """Return the header and arrays of a file; what does not fit in one raises ValueError."""
         state, statistics = self.state, self.state.statistics
         arrays: Arrays = {"weight": statistics.weights.sums["weight"]}
-        header = {
-            "kind": self.kind,
-            "parameters": encode(self.parameters, "parameters", arrays, dict[str, Any]),
-            "columns": encode(state.columns, "columns", arrays),
-            "classes": encode(statistics.classes, "classes", arrays, Any),
-            "priors": encode(state.priors, "priors", arrays, Any),
-            "blocks": _store_blocks(state.parts, statistics, "block ", arrays),
-            "more": encode(self.more, "more", arrays, dict[str, Any]),
-        }
-        return Contents(header, arrays)
+        header = ModelHeader(
+            kind=self.kind,
+            parameters=self.parameters,
+            columns=state.columns,
+            classes=statistics.classes,
+            priors=state.priors,
+            blocks=_store_blocks(state.parts, statistics, "block ", arrays),
+            more=self.more,
+        )
+        return Contents(encode(header, "", arrays), arrays)
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Given) -> "Saved":
         """Return what a file holds, or raise if it does not agree with itself."""
         stored: ModelHeader = decode(header, ModelHeader, "header", arrays)
         classes, width = check_classes(stored.classes), stored.columns.width
-        parts = [check_part(each.family, each.columns, width) for each in stored.blocks]
-        check_parts(stored.kind, [part for part, each in zip(parts, stored.blocks, strict=True) if each.width is None])
+        blocks = [(check_part(each.family, each.columns, width), each) for each in stored.blocks]
+        check_parts(stored.kind, [part for part, each in blocks if each.width is None])
         weights = _read_weights("weight", classes, arrays)
-        own, members = [], []
-        for i, (part, each) in enumerate(zip(parts, stored.blocks, strict=True)):
-            statistics = _restore(part, each, classes, each.width or width, f"block {i}", arrays)
-            if each.width is None:
-                own.append((part, statistics))
-            else:
-                members.append((part.family, statistics, each.width))
-        joint = JointStatistics(weights, tuple(statistics for _, statistics in own))
+        found = [
+            (part, _restore(part, each, classes, each.width or width, f"block {i}", arrays), each.width)
+            for i, (part, each) in enumerate(blocks)
+        ]
+        members = tuple((part.family, statistics, width) for part, statistics, width in found if width is not None)
+        joint = JointStatistics(weights, tuple(statistics for _, statistics, width in found if width is None))
         reader = MatrixReader(stored.kind, stored.columns)
-        state = State(tuple(part for part, _ in own), joint, reader, stored.priors)
-        return cls(stored.kind, stored.parameters, state, stored.more, tuple(members))
+        state = State(tuple(part for part, _, width in found if width is None), joint, reader, stored.priors)
+        return cls(stored.kind, stored.parameters, state, stored.more, members)
 
 
-def _store_blocks(parts: Sequence[Part], statistics: JointStatistics, name: str, arrays: Arrays) -> list[Any]:
+def _store_blocks(
+    parts: Sequence[Part], statistics: JointStatistics, name: str, arrays: Arrays
+) -> tuple[StoredBlock, ...]:
     blocks = zip(parts, statistics.blocks, strict=True)
-    return [_store(part, block, f"{name}{i}", arrays) for i, (part, block) in enumerate(blocks)]
+    return tuple(_store(part, block, f"{name}{i}", arrays) for i, (part, block) in enumerate(blocks))
 
 
-def _store(part: Part, statistics: Any, name: str, arrays: Arrays) -> Any:
+def _store(part: Part, statistics: Any, name: str, arrays: Arrays) -> StoredBlock:
     """Return what a file says of a block, whose sums are put among the arrays."""
-    family, names = part.family, None
-    components: Any = None
+    family, names, components = part.family, None, None
     if family.name in _OF_TEXT:
         from likely.text import packed_terms
 
@@ -167,10 +166,9 @@ def _store(part: Part, statistics: Any, name: str, arrays: Arrays) -> Any:
         found = {"offsets": offsets, "bytes": characters, "starts": statistics.starts, "codes": statistics.codes}
         arrays.update({f"{name}.{each}": array for each, array in found.items()})
     elif isinstance(family, Mixed):
-        components = []
         for m, each in enumerate(statistics.components):
             arrays[f"{name}.{m}.weight"] = each.weights.sums["weight"]
-            components.append(_store_blocks(family.blocks, each, f"{name}.{m}.", arrays))
+            components = (*(components or ()), _store_blocks(family.blocks, each, f"{name}.{m}.", arrays))
     for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
         arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
     if statistics.origin is not None:
@@ -185,7 +183,7 @@ def _store(part: Part, statistics: Any, name: str, arrays: Arrays) -> Any:
     columns = None if part.columns is None else tuple(part.columns)
     width = None if part.encoding is None else part.encoding.width
     lost = statistics.lost is not None
-    return encode(StoredBlock(family, columns, statistics.axes, lost, names, width, components), name, arrays)
+    return StoredBlock(family, columns, statistics.axes, lost, names, width, components)
 
 
 def _restore(part: Part, stored: StoredBlock, classes: Labels, width: int, name: str, arrays: Given) -> Statistics:
@@ -259,66 +257,6 @@ def _read_weights(name: str, classes: Labels, arrays: Given) -> Statistics:
     weights = Statistics({"weight": read_array(name, arrays)}, {"weight": ("class",)}, {"class": classes})
     check_weights(weights)
     return weights
-
-
-@dataclass(frozen=True)
-class SavedCentres:
-    """A model that has centres, taken apart.
-
-    Parameters
-    ----------
-    kind, parameters, columns
-        of the estimator
-    statistics
-        the weight and the sum of each cluster's cells
-    centres, origin
-        the centres less an origin, and the origin
-    known
-        of each column whether it has a cell at all
-    more
-        what else is remembered, by name
-    """
-
-    kind: str
-    parameters: Mapping[str, Any]
-    columns: Columns
-    statistics: Statistics
-    centres: Array
-    origin: Array
-    known: NDArray[np.bool_]
-    more: Mapping[str, Any]
-
-    def contents(self) -> Contents:
-        """Return the header and arrays of a file; what does not fit in one raises ValueError."""
-        sums = self.statistics.restored()
-        assert sums.origin is not None
-        arrays: Arrays = {
-            "weight": sums.sums["weight"],
-            "sum": sums.sums["sum"],
-            "sum.origin": sums.origin,
-            "centres": self.centres,
-            "origin": self.origin,
-            "known": self.known,
-        }
-        header = {
-            "kind": self.kind,
-            "parameters": encode(self.parameters, "parameters", arrays, dict[str, Any]),
-            "columns": encode(self.columns, "columns", arrays),
-            "more": encode(self.more, "more", arrays, dict[str, Any]),
-        }
-        return Contents(header, arrays)
-
-    @classmethod
-    def read(cls, header: Mapping[str, Any], arrays: Given) -> Self:
-        """Return what a file holds, or raise ValueError if it does not agree with itself."""
-        stored: Header = decode(header, Header, "header", arrays)
-        names = ("weight", "sum", "sum.origin", "centres", "origin")
-        found = {name: read_array(name, arrays, finite=False) for name in names}
-        known = read_array("known", arrays, np.bool_)
-        check_centres(found, known, stored.columns.width)
-        statistics = cluster_sums(found["weight"], found["sum"], found["sum.origin"])
-        centres, origin = found["centres"], found["origin"]
-        return cls(stored.kind, stored.parameters, stored.columns, statistics, centres, origin, known, stored.more)
 
 
 # The kind of a member in a file, its encoding, and the type of its columns in a file, by the name of its family.
@@ -434,28 +372,29 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _contents(model: Any, parameters: Mapping[str, Any]) -> Contents:
-    state = model.fitted()
+    state, kind = model.fitted(), kind_of(type(model))
     if isinstance(state, Centres):
-        names = model.saved_attributes
-        more = {name: getattr(model, name) for name in names if hasattr(model, name)}
+        more = {name: getattr(model, name) for name in model.saved_attributes if hasattr(model, name)}
         if model.keeps_dtype:
             more["single"] = state.dtype == np.float32
-        kind = kind_of(type(model))
-        arrays = state.statistics, state.centres, state.origin, state.known
-        return SavedCentres(kind, parameters, state.columns, *arrays, more).contents()
+        sums = state.statistics.restored()
+        found: Any = sums.sums["weight"], sums.sums["sum"], sums.origin, state.centres, state.origin
+        arrays: Arrays = {**dict(zip(_CENTRES, found, strict=True)), "known": state.known}
+        header = CentresHeader(kind=kind, parameters=parameters, columns=state.columns, more=more)
+        return Contents(encode(header, "", arrays), arrays)
     kept = {**state.reader.described(), **state.kept()}
     if isinstance(state.reader, TableReader):
         kept |= {"schema": encode(state.reader.schema, "schema", {}), "target": state.reader.target}
     if state.selection is not None:
         kept["selection"] = store_selection(state.selection)
-    return Saved(kind_of(type(model)), parameters, state, kept).contents()
+    return Saved(kind, parameters, state, kept).contents()
 
 
 def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
     """Return the model that a file holds, or raise if its parts do not belong together."""
     known = ESTIMATORS.get(kind) if isinstance(kind := header.get("kind"), str) else None
     if known is not None and known.centred:
-        return _restored_centres(SavedCentres.read(header, arrays))
+        return _restored_centres(header, arrays)
     saved = Saved.read(header, arrays)
     model, more = estimator(saved.kind)(**saved.parameters), dict(saved.more)
     plan, read = model.plan(), saved.state
@@ -470,40 +409,37 @@ def _restored_reader(reader: Reader, statistics: JointStatistics, more: dict[str
     """Return the reader that a file describes, and take what it says of it out of ``more``."""
     columns = reader.columns
     if isinstance(reader, TextReader):
-        column = more.pop("text_column", None)
-        if column is not None and not isinstance(column, str):
-            raise ValueError(f"expected the name of the column of texts, got {on_one_line(column)}")
-        return replace(reader, column_name=column)
+        return replace(reader, column_name=decode(more.pop("text_column", None), str | None, "text_column", {}))
     assert isinstance(reader, MatrixReader)
     if "schema" in more:
-        schema, target = decode(more.pop("schema"), Schema, "schema", {}), more.pop("target", None)
+        schema = decode(more.pop("schema"), Schema, "schema", {})
         if len(schema.names) != columns.width or (schema.names if schema.named else None) != columns.names:
             raise ValueError("expected a schema of the columns that were learned, got another")
-        if not isinstance(target, str):
-            raise ValueError(f"expected the name of the target, got {on_one_line(target)}")
-        return TableReader(reader.estimator, schema, target, reader.missing)
-    lowest = more.pop("lowest", None)
+        target = decode(more.pop("target", None), str, "target", {})
+        return TableReader(reader.estimator, columns, schema, target, missing=reader.missing)
+    lowest = decode(more.pop("lowest", None), tuple[float | None, ...] | None, "lowest", {})
     if lowest is not None:
-        fits = isinstance(lowest, list) and len(lowest) == columns.width
-        if not fits or not all(low is None or type(low) is float for low in lowest):
+        if len(lowest) != columns.width:
             raise ValueError("expected the least number of every column that was learned, got others")
-        reader = replace(reader, lowest=np.array([np.inf if low is None else low for low in lowest]))
+        reader = replace(reader, lowest=np.array([np.inf if low is None else low for low in lowest], np.float64))
     return reader.keeping(more, statistics)
 
 
-def _restored_centres(saved: SavedCentres) -> Any:
-    model = estimator(saved.kind)(**saved.parameters)
-    if model.n_clusters != len(saved.centres):
-        raise ValueError(f"expected {on_one_line(model.n_clusters)} clusters, got centres of {len(saved.centres)}")
-    columns: Columns = saved.columns
-    state = Centres(
-        model.plan().matrix(columns), saved.statistics, np.ascontiguousarray(saved.centres), saved.origin, saved.known
-    )
+def _restored_centres(header: Mapping[str, Any], arrays: Given) -> Any:
+    stored: CentresHeader = decode(header, CentresHeader, "header", arrays)
+    found = {name: read_array(name, arrays, finite=False) for name in _CENTRES}
+    known = read_array("known", arrays, np.bool_)
+    check_centres(found, known, stored.columns.width)
+    statistics = cluster_sums(found["weight"], found["sum"], found["sum.origin"])
+    model, centres = estimator(stored.kind)(**stored.parameters), np.ascontiguousarray(found["centres"])
+    if model.n_clusters != len(centres):
+        raise ValueError(f"expected {on_one_line(model.n_clusters)} clusters, got centres of {len(centres)}")
+    state = Centres(model.plan().matrix(stored.columns), statistics, centres, found["origin"], known)
     if model.keeps_dtype:
-        state = replace(state, dtype=np.dtype(np.float32 if saved.more.get("single") else np.float64))
+        state = replace(state, dtype=np.dtype(np.float32 if stored.more.get("single") else np.float64))
     for name, kind in model.saved_attributes.items():
-        if name in saved.more or name in model.needed_attributes:
-            value = saved.more.get(name)
+        if name in stored.more or name in model.needed_attributes:
+            value = stored.more.get(name)
             if type(value) is not kind:
                 raise ValueError(f"expected a number as {name}, got {on_one_line(value)}")
             setattr(model, name, value)

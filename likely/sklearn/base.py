@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from likely.estimators import fitting
+from likely.estimators.base import LabelledEstimator
 from likely.estimators.fitting import Plan
-from likely.estimators.labelled import LabelledEstimator
 from likely.model.questions import Questions, accuracy
 
 

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 
 from likely.data.labels import read_weights
 from likely.data.table import Table, read_table
+from likely.estimators.base import Estimator
 from likely.estimators.fitting import Plan
-from likely.estimators.protocol import Estimator
 from likely.learn.kmeans import (
     Clustering,
     Order,

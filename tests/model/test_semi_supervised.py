@@ -15,7 +15,7 @@ from likely.data.labels import read_assignment, read_labels
 from likely.data.table import read_table
 from likely.estimators.fitting import begin
 from likely.learn.hidden import Hidden, em
-from likely.model.semi_supervised import Partly
+from likely.model.semi_supervised import PartiallyLabelled
 
 
 def hidden(y, share, seed=0, least=2):
@@ -253,7 +253,7 @@ def test_a_model_that_cannot_be_solved_without_a_fold_leaves_them_out():
     X = np.random.default_rng(0).normal(size=(40, 3))
     left = np.full(40, None)
     left[:4] = ["a", "a", "b", "b"]
-    rows = Partly(
+    rows = PartiallyLabelled(
         read_table(X),
         read_assignment(left, None, 40, partly=True),
         partial(begin, GaussianDiscriminant(shrinkage=0.0).plan()),

@@ -1,19 +1,67 @@
-"""What every classifier does with labelled rows: learn, merge, forget, and be evaluated."""
+"""What every estimator does: parameters, files and tags by scikit-learn's protocol, and learning from labelled rows."""
 
+import inspect
+import os
+from collections.abc import Mapping
 from typing import Any, Self
 
 from likely.estimators import fitting
 from likely.estimators.cross_validation import evaluate
 from likely.estimators.fitting import Plan
-from likely.estimators.protocol import Estimator
 from likely.model.evaluation import Evaluation, SummedEvaluation
-from likely.model.state import State
+from likely.model.questions import Questions
+from likely.persistence.saved import save
 
 
-class LabelledEstimator:
+def _parameters(cls: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(cls).parameters
+
+
+class Estimator:
+    """Parameters in ``__init__``, what was learned in a state, results in attributes with a trailing underscore."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in _parameters(self.__class__)}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters by name; they take effect at the next ``fit``."""
+        known = _parameters(self.__class__)
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {sorted(known)}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = _parameters(self.__class__)
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, from which ``likely.load`` returns it.
+
+        A file that was there is replaced at once, when all is written. Text, numbers and arrays are all it can hold.
+
+        >>> import tempfile
+        >>> import likely
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     likely.NaiveBayes().fit([[1.0], [4.0]], ["a", "b"]).save(f"{folder}/letters.likely")
+        ...     likely.load(f"{folder}/letters.likely").predict([[1.2]]).tolist()
+        ['a']
+        """
+        save(self, path)
+
+
+class LabelledEstimator(Questions):
     """An estimator that learns from rows with labels: it hands its plan to the pipeline, and holds what comes back."""
 
-    _state: State
     get_params, set_params, __repr__, save = (
         Estimator.get_params,
         Estimator.set_params,
@@ -23,10 +71,6 @@ class LabelledEstimator:
 
     def plan(self) -> Plan:
         """Return what is to be fitted."""
-        raise NotImplementedError
-
-    def fitted(self) -> State:
-        """Return the fitted state, or raise NotFittedError."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -51,11 +95,11 @@ class LabelledEstimator:
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The result is that of ``fit`` on all rows together, in whatever batches they come.
 
-        What the first rows decided stays: the types of columns, and of ``Classifier`` ranks, bins and the calibration.
-        ``classes`` may name labels that will come later; labels not named are learned when they come.
+        What the first rows decided stays: the types of columns, and of ``Classifier`` ranks, bins and the calibration;
+        of ``TextClassifier`` exponents, so let its first texts be some hundreds, of all classes. ``classes`` may name
+        labels that will come later; labels not named are learned when they come.
         """
-        before = getattr(self, "_state", None)
-        self._state = fitting.partial_fit(self.plan(), before, X, y, classes, sample_weight)
+        self._state = fitting.partial_fit(self.plan(), getattr(self, "_state", None), X, y, classes, sample_weight)
         return self
 
     def merge(self, *others: Self) -> Self:
@@ -96,3 +140,21 @@ class LabelledEstimator:
         None if it was given none, left them out, or if something was learned, forgotten or loaded since.
         """
         return self.fitted().unlabelled
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of("classifier")
+
+
+def tags_of(kind: str, *, sparse: bool = False, positive_only: bool = False) -> Any:
+    """Return what scikit-learn, which is loaded when it asks, is to know of an estimator of a kind."""
+    from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
+
+    labels = kind == "classifier"
+    transforms = TransformerTags(preserves_dtype=["float64", "float32"]) if kind == "clusterer" else None
+    return Tags(
+        estimator_type=kind,
+        target_tags=TargetTags(required=labels),
+        classifier_tags=None if kind == "clusterer" else ClassifierTags(multi_class=labels),
+        transformer_tags=transforms,
+        input_tags=InputTags(allow_nan=True, sparse=sparse, positive_only=positive_only),
+    )
