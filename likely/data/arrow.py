@@ -1,5 +1,7 @@
 """Arrow columns in few types: numbers, yes/no, text, categories, dates. And Python's values as such columns."""
 
+from __future__ import annotations
+
 import datetime
 import decimal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -8,8 +10,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+
+from likely.lazy import pa, pc
 
 UNNAMED = {b"likely": b"unnamed"}
 """Metadata of the schema of a table whose columns have only numbers."""

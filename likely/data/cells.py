@@ -1,25 +1,23 @@
 """Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as codes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likely.data.arrow import LABELS, is_named, is_text, plain, text_of, words_as_null
 from likely.data.dates import date_part
 from likely.data.labels import text_array
-from likely.data.schema import NO, YES, UnlikeSampleError
+from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError
 from likely.data.table import CellBuffer, listed
+from likely.lazy import pa, pc
 from likely.messages import Advice, Setting
 from likely.statistics import Labels
-
-if TYPE_CHECKING:
-    from likely.data.schema import Column, Schema
 
 _LARGEST = 1 << 28
 """So many bytes the names of the categories of a column may take."""
@@ -67,7 +65,7 @@ class Cells(NamedTuple):
     strings: dict[int, Any]
 
 
-def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, predicting: bool) -> Cells:
+def read_cells(schema: Schema, batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, predicting: bool) -> Cells:
     """Return the cells of a batch."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
@@ -112,7 +110,7 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], buffer: Cel
     return Cells(absent, cells, categories, strings)
 
 
-def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
+def _found(schema: Schema, batch: Any) -> dict[str, Any]:
     """Return the columns of a batch by the schema's names."""
     names = batch.schema.names
     if not is_named(batch.schema) or not schema.named:
@@ -127,7 +125,7 @@ def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 
 
-def _read(column: "Column", cells: Any, numbers: Sequence[int], *, predicting: bool, tentative: bool) -> list[Any]:
+def _read(column: Column, cells: Any, numbers: Sequence[int], *, predicting: bool, tentative: bool) -> list[Any]:
     """Return what a column becomes: floats, or the names of categories and codes, or None if missing."""
     try:
         return _parts_of(column, cells, predicting=predicting, tentative=tentative)
@@ -143,7 +141,7 @@ def _read(column: "Column", cells: Any, numbers: Sequence[int], *, predicting: b
         raise ValueError(error.sentence(column.name, where)) from None
 
 
-def _parts_of(column: "Column", cells: Any, *, predicting: bool, tentative: bool) -> list[Any]:
+def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) -> list[Any]:
     if not column.outputs:
         return []
     if cells is None or pa.types.is_null(cells.type):
@@ -171,7 +169,7 @@ def _parts_of(column: "Column", cells: Any, *, predicting: bool, tentative: bool
     return [_floats(numbers)]
 
 
-def _check_readable(cells: Any, column: "Column") -> None:
+def _check_readable(cells: Any, column: Column) -> None:
     if source_of(cells.type) == "other":
         raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
 
@@ -259,7 +257,7 @@ def _other_word(word: str, known: tuple[str, ...], others: tuple[str, ...]) -> s
     return other.upper() if word.isupper() else other.capitalize() if word.istitle() else other
 
 
-def _canonical(cells: Any, column: "Column") -> Any:
+def _canonical(cells: Any, column: Column) -> Any:
     """Return the text of categories; where they were numbers first, "3.0" is "3"."""
     text = text_of(cells)
     if column.source in ("number", "integer", "boolean") and source_of(cells.type) == "text":

@@ -1,18 +1,19 @@
 """Hashes of 64 bits, the same on every machine: of texts, of rows of a table, and of rows of Arrow batches."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.arrow import is_text
 from likely.data.table import Block, SparseRows, Table
+from likely.lazy import pa
 from likely.statistics import Array, Assignment
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Keys = NDArray[np.uint64]
 
@@ -41,13 +42,21 @@ def text_keys(texts: Iterable[Any]) -> Keys:
     return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
 
 
-def string_hashes(texts: Any) -> NDArray[np.intp]:
-    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
+def _hashed(texts: Any) -> Keys:
     from likely.text.documents import buffers
 
-    keys = (native.hash_texts(buffers(texts)) >> np.uint64(1)).astype(np.intp)
+    return np.array(native.hash_texts(buffers(texts)))
+
+
+def _is_null(column: Any) -> NDArray[np.bool_]:
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+
+
+def string_hashes(texts: Any) -> NDArray[np.intp]:
+    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
+    keys = (_hashed(texts) >> np.uint64(1)).astype(np.intp)
     if texts.null_count:
-        keys[texts.is_null().to_numpy(zero_copy_only=False)] = -1
+        keys[_is_null(texts)] = -1
     return keys
 
 
@@ -127,7 +136,7 @@ def _cell_keys(cells: Array, names: Keys | None) -> Keys:
     return keys
 
 
-def content_keys(batch: "pa.RecordBatch") -> Keys:
+def content_keys(batch: pa.RecordBatch) -> Keys:
     """Return a hash of every row's cells: the same of integers and floats, and wherever a column stands."""
     keys = np.zeros(batch.num_rows, dtype=np.uint64)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -141,10 +150,6 @@ def content_keys(batch: "pa.RecordBatch") -> Keys:
 
 
 def _text_keys(column: Any) -> Keys | None:
-    import pyarrow as pa
-
-    from likely.data.arrow import is_text
-    from likely.text.documents import buffers
 
     if pa.types.is_dictionary(column.type):
         names = _text_keys(column.dictionary)
@@ -154,16 +159,14 @@ def _text_keys(column: Any) -> Keys | None:
         return np.asarray(np.append(names, GOLDEN)[codes])
     if not is_text(column.type):
         return None
-    keys = np.array(native.hash_texts(buffers(column)))
+    keys = _hashed(column)
     if column.null_count:
-        keys[column.is_null().to_numpy(zero_copy_only=False)] = GOLDEN
+        keys[_is_null(column)] = GOLDEN
     return keys
 
 
 def _numbers(column: Any) -> NDArray[Any] | None:
     """Return a column as floats, NaN where a cell is missing; None if it is of lists, or nothing."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_temporal(kind):
         column = column.cast(pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64())

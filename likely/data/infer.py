@@ -1,14 +1,14 @@
 """What columns are, by their types and a sample of their cells."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from likely.data.arrow import is_text, is_true_or_false, plain, text_of
 from likely.data.cells import UnfitCellError, boolean_words, source_of, timestamps
@@ -25,13 +25,12 @@ from likely.data.schema import (
     OTHER_DATES,
     PARTS,
     Column,
+    Schema,
     Seen,
     check_name,
 )
+from likely.lazy import pa, pc
 from likely.messages import Setting
-
-if TYPE_CHECKING:
-    from likely.data.schema import Schema
 
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
@@ -134,7 +133,7 @@ def is_whole(cells: Any) -> bool:
     return whole(cells.slice(0, 64)) and whole(cells)  # most are seen not to be at once
 
 
-def ranges(schema: "Schema", table: pa.Table) -> "Schema":
+def ranges(schema: Schema, table: pa.Table) -> Schema:
     """Return the schema with the ranges of the numbers in some rows, and no others."""
     found = {name: plain(table.column(name)) for name in table.schema.names}
     columns = [

@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.arrow import concat_batches
 from likely.data.distinct import lowest_rows
 from likely.data.folds import HeldOutFold, whole_weights
 from likely.data.hashing import row_keys
@@ -16,6 +17,7 @@ from likely.data.labels import read_assignment, read_labels, read_weights
 from likely.data.rows import Rows
 from likely.data.schema import Schema, encoded_target
 from likely.data.table import CellBuffer, Table
+from likely.lazy import pa
 from likely.messages import warn
 from likely.statistics import Assignment, Labels, distinct, union
 
@@ -214,8 +216,6 @@ def of_one_class(rows: int, weights: Any = None) -> Assignment:
 
 def as_arrow_table(rows: Rows) -> Any:
     """Return all rows as one Arrow table."""
-    from likely.data.arrow import concat_batches
-
     return concat_batches(list(rows.batches()), rows.schema).combine_chunks()
 
 
@@ -276,7 +276,7 @@ def concat_labelled(parts: list[Labelled]) -> Labelled:
     if any(a.weights is not None for a in assignments):
         weights = np.concatenate([np.ones(len(a.codes)) if a.weights is None else a.weights for a in assignments])
     numbers = np.concatenate([table.row_numbers for table in tables])
-    strings = {j: _concat_arrays([table.strings[j] for table in tables]) for j in tables[0].strings}
+    strings = {j: pa.concat_arrays([table.strings[j] for table in tables]) for j in tables[0].strings}
     whole = replace(tables[0], cells=cells, categories=names, numbers=numbers, strings=strings)
     return Labelled(whole, Assignment(classes, codes, weights))
 
@@ -347,12 +347,6 @@ def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
         return labels[:0], np.full(len(indices), -1, dtype=np.int32)
     classes, codes = read_labels(labels, len(labels), partly=True)
     return classes, codes[indices]
-
-
-def _concat_arrays(arrays: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.concat_arrays(arrays)
 
 
 def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:

@@ -5,20 +5,22 @@ what is checked of what comes back, and that results are combined in the order o
 however often, late or by whomever they were made. No model knows that there are engines.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from likely.data.arrow import concat_tables, is_named
 from likely.data.progress import progress_bar
 from likely.data.rows import Progress, Rows, T, open_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from likely.lazy import pa
+from likely.native import get_threads, set_threads
 
 FAN_IN = 16
 """Results of so many partitions are added where they were made, before they travel on."""
@@ -74,8 +76,6 @@ class Task:
 
 def use_threads(count: int) -> None:
     """Let this process work by so many threads: where others work beside it, all cores for each would be too many."""
-    from likely.native import get_threads, set_threads
-
     if get_threads() != count:
         set_threads(count)
 
@@ -101,7 +101,7 @@ def add_results(parts: Iterable[PartialResult], add: Callable[[Any, Any], Any]) 
     return PartialResult(rows, reduce(add, (part.result for part in ordered)))
 
 
-def with_columns(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
+def with_columns(rows: pa.Table, found: pa.Table) -> pa.Table:
     """Return rows with answers in columns beside them, or in place of those that they are of."""
     for name in found.column_names:
         index = rows.schema.get_field_index(name)
@@ -112,7 +112,7 @@ def with_columns(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
 class Answering(Protocol):
     """A question about rows, as it is sent to the workers."""
 
-    def __call__(self, rows: "pa.Table") -> "pa.Table":
+    def __call__(self, rows: pa.Table) -> pa.Table:
         """Return the answers in columns of their own."""
 
     def asked(self, rows: Any) -> Any:
@@ -127,7 +127,7 @@ class Engine(ABC):
 
     @property
     @abstractmethod
-    def schema(self) -> "pa.Schema":
+    def schema(self) -> pa.Schema:
         """The Arrow types of the columns, as far as they are known."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class Engine(ABC):
         return map(self.fetch, range(self.partitions))
 
     @abstractmethod
-    def lazily(self, answer: "Answering") -> Any:
+    def lazily(self, answer: Answering) -> Any:
         """Return a frame of the engine: its columns, and beside them those of answers, found when they are wanted."""
 
 
@@ -157,15 +157,13 @@ class PartitionedRows(Rows):
         self._passes = 0
 
     @property
-    def schema(self) -> "pa.Schema":
+    def schema(self) -> pa.Schema:
         """The Arrow types of the columns."""
         return self.engine.schema
 
     @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the columns, or None if they have none."""
-        from likely.data.arrow import is_named
-
         return tuple(self.schema.names) if is_named(self.schema) else None
 
     @property
@@ -183,19 +181,17 @@ class PartitionedRows(Rows):
         """How many passes over all rows have been made."""
         return Progress(self._passes, None, "passes")
 
-    def with_missing(self, words: Collection[str]) -> "Rows":
+    def with_missing(self, words: Collection[str]) -> Rows:
         """Return the same rows, in which more words stand for a missing cell."""
         return PartitionedRows(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
 
-    def batches(self, *, dictionaries: bool = False) -> "Iterator[pa.RecordBatch]":
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows, brought here one partition at a time."""
         for content in self.engine.contents():
             yield from open_rows(content, missing=self._missing).batches(dictionaries=dictionaries)
 
-    def sample(self, rows: int) -> "pa.Table":
+    def sample(self, rows: int) -> pa.Table:
         """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
-        from likely.data.arrow import concat_tables
-
         count = self.engine.partitions
         few = {round(i * (count - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)}
         for only in (few, set(range(count)) - few):
@@ -245,6 +241,6 @@ class PartitionedRows(Rows):
                 )
 
 
-def _sample(rows: Rows, wanted: int) -> "pa.Table":
+def _sample(rows: Rows, wanted: int) -> pa.Table:
     found = rows.sample(wanted)
     return found.take(np.arange(found.num_rows))  # part of a batch would travel with the whole of it

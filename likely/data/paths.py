@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from likely.lazy import pa
 from likely.messages import Advice, Setting
 
 _FORMATS = {
@@ -97,14 +98,10 @@ class File(NamedTuple):
 
     def opened(self) -> Any:
         """Return the bytes, as Arrow reads them."""
-        import pyarrow as pa
-
         return pa.OSFile(self.path) if self.system is None else pa.PythonFile(self.system.open(self.path, "rb"), "r")
 
     def mapped(self) -> Any:
         """Return the bytes memory-mapped, if they are on this machine."""
-        import pyarrow as pa
-
         return pa.memory_map(self.path) if self.system is None else self.opened()
 
 

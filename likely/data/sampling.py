@@ -1,19 +1,16 @@
 """Samples of rows of Arrow batches by their content: pseudo-random, but the same whatever order they come in."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from likely.data.hashing import GOLDEN, Keys, content_keys, mix64
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    _Hashed = tuple[Keys, pa.RecordBatch]
+from likely.lazy import pa
 
 
-def sample_batches(batches: "Sequence[pa.RecordBatch]", rows: int) -> "list[pa.RecordBatch]":
+def sample_batches(batches: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
     """Return at most so many rows of some batches, in their order: those of the lowest keys.
 
     Rows that are equal have keys of their own: the first of them has the same as a row that is alone, the second
@@ -26,8 +23,6 @@ def sample_batches(batches: "Sequence[pa.RecordBatch]", rows: int) -> "list[pa.R
     >>> some.num_rows, sorted(backwards.column("a").to_pylist()) == some.column("a").to_pylist()
     (100, True)
     """
-    import pyarrow as pa
-
     starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
     if starts[-1] <= rows:
         return list(batches)
@@ -38,7 +33,7 @@ def sample_batches(batches: "Sequence[pa.RecordBatch]", rows: int) -> "list[pa.R
     return [batch.take(pa.array(chosen[first:last] - start)) for batch, start, first, last in parts]
 
 
-def sample_stream(batches: "Iterable[pa.RecordBatch]", rows: int) -> "list[pa.RecordBatch]":
+def sample_stream(batches: Iterable[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
     """Return at most so many rows of batches that are read once, each row with the same chance, in their order.
 
     A hash of its number decides whether a row is drawn: of content, all rows would have to be remembered to
@@ -50,9 +45,7 @@ def sample_stream(batches: "Iterable[pa.RecordBatch]", rows: int) -> "list[pa.Re
     >>> sum(batch.num_rows for batch in some), len(some)
     (50, 10)
     """
-    import pyarrow as pa
-
-    kept: list[_Hashed] = []
+    kept: list[tuple[Keys, pa.RecordBatch]] = []
     highest, count, seen = np.uint64(2**64 - 1), 0, 0
     for batch in batches:
         keys = mix64(np.arange(seen, seen + batch.num_rows, dtype=np.uint64) * GOLDEN)
@@ -68,10 +61,8 @@ def sample_stream(batches: "Iterable[pa.RecordBatch]", rows: int) -> "list[pa.Re
     return [batch for _, batch in (_lowest(kept, rows)[1] if count > rows else kept)]
 
 
-def _lowest(kept: "list[_Hashed]", rows: int) -> "tuple[np.uint64, list[_Hashed]]":
+def _lowest(kept: list[tuple[Keys, pa.RecordBatch]], rows: int) -> tuple[np.uint64, list[tuple[Keys, pa.RecordBatch]]]:
     """Return the rows of the lowest keys, which all differ, and the highest of these keys."""
-    import pyarrow as pa
-
     highest = np.partition(np.concatenate([keys for keys, _ in kept]), rows - 1)[rows - 1]
     chosen = ((keys <= highest, keys, batch) for keys, batch in kept)
     return highest, [(keys[low], batch.filter(pa.array(low))) for low, keys, batch in chosen if low.any()]

@@ -8,18 +8,16 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.rows import Rows
 from likely.data.table import CellBuffer, Table, listed
+from likely.lazy import pa
 from likely.messages import Advice, Setting, printable, warn
 from likely.statistics import Labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
 """What a column can be."""

@@ -1,5 +1,7 @@
 """Where rows come from: a table in memory, something that gives batches again when asked, or a stream read once."""
 
+from __future__ import annotations
+
 import io
 import tempfile
 import weakref
@@ -9,10 +11,9 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from likely.data.arrow import UNNAMED, is_named, plain_batch
 from likely.data.sampling import sample_batches, sample_stream
+from likely.lazy import pa
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.lazy import pa
 from likely.statistics import Array, Labels
 
 _READ_AS_THEY_ARE = frozenset("fd?bBhHiIlLqQ")
@@ -175,8 +176,6 @@ class Block(NamedTuple):
         """Return the texts of the block's one column, as an Arrow array; all are missing in a table without them."""
         texts = self.table.strings.get(self.number(0))
         if texts is None:
-            import pyarrow as pa
-
             return pa.nulls(self.table.rows, pa.large_string())
         return texts
 

@@ -1,0 +1,22 @@
+"""Arrow, imported when something in it is first asked for: matrices do without, and it takes as long as NumPy."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+
+    class _Lazy:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, attribute: str) -> Any:
+            value = getattr(import_module(self._name), attribute)
+            setattr(self, attribute, value)
+            return value
+
+    pa, pc = _Lazy("pyarrow"), _Lazy("pyarrow.compute")
+
+__all__ = ["pa", "pc"]
