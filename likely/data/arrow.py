@@ -46,6 +46,20 @@ def is_true_or_false(text: Any) -> bool:
     return bool(pc.all(pc.is_in(text.drop_null(), value_set=pa.array(_BOOLEANS, text.type))).as_py())
 
 
+def casts(text: Any, kind: pa.DataType) -> bool:
+    """Say whether all cells of text that are there can be cast to a type.
+
+    >>> casts(pa.array(["1", None]), pa.int64()), casts(pa.array(["1", "a"]), pa.int64())
+    (True, False)
+    """
+    try:
+        text.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
+        text.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def plain(array: Any) -> Any:
     """Return a column in one of the types that are read further; others, such as lists, stay as they are.
 

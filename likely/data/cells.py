@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.arrow import LABELS, is_named, is_text, plain, text_of, words_as_null
+from likely.data.arrow import LABELS, casts, is_named, is_text, plain, text_of, words_as_null
 from likely.data.dates import date_part
 from likely.data.labels import text_array
 from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError
@@ -200,18 +201,14 @@ def _decoded(cells: Any) -> Any:
 
 def _cast_text(cells: Any, kind: pa.DataType, expected: str) -> Any:
     text = words_as_null(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
-    try:
-        text.slice(0, 64).cast(kind)
+    with suppress(pa.ArrowInvalid):
+        text.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
         return text.cast(kind)
-    except pa.ArrowInvalid:
-        first, last = 0, len(text)
+    first, last = 0, len(text)
     while last - first > 1:  # the first cell that does not fit is in text[first:last]
         middle = (first + last) // 2
-        try:
-            text.slice(first, middle - first).cast(kind)
-            first = middle
-        except pa.ArrowInvalid:
-            last = middle
+        fits = casts(text.slice(first, middle - first), kind)
+        first, last = (middle, last) if fits else (first, middle)
     return _refuse(expected, cells, first)
 
 
@@ -360,21 +357,6 @@ def _labels(values: list[Any], dtype: Any) -> Labels:
     return np.array(values, dtype=dtype)
 
 
-class _Matrix:
-    """What NumPy takes for a matrix; it keeps the columns alive."""
-
-    def __init__(self, columns: list[NDArray[Any]], distance: int) -> None:
-        self._columns = columns
-        first = columns[0]
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": first.dtype.str,
-            "data": (first.ctypes.data, True),
-            "shape": (len(first), len(columns)),
-            "strides": (first.itemsize, distance),
-        }
-
-
 def strided_matrix(columns: Sequence[Any]) -> NDArray[Any] | None:
     """Return columns of Arrow as a matrix without a copy; None unless they are floats without nulls at even strides.
 
@@ -393,5 +375,13 @@ def strided_matrix(columns: Sequence[Any]) -> NDArray[Any] | None:
     if len(distances) > 1 or len(cells[0]) == 0:
         return None
     distance = distances.pop() if distances else cells[0].nbytes
-    matrix: NDArray[Any] = np.asarray(_Matrix(cells, distance))
+    strided = {
+        "version": 3,
+        "typestr": cells[0].dtype.str,
+        "data": (addresses[0], True),
+        "shape": (len(cells[0]), len(cells)),
+        "strides": (cells[0].itemsize, distance),
+    }
+    # What NumPy takes for a matrix, and keeps with the columns in it.
+    matrix: NDArray[Any] = np.asarray(SimpleNamespace(__array_interface__=strided, columns=cells))
     return matrix if matrix.flags.aligned and distance % matrix.itemsize == 0 else None

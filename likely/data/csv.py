@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from likely.data.arrow import check_names, is_text, is_true_or_false, words_as_null
+from likely.data.arrow import casts, check_names, is_text, is_true_or_false, words_as_null
 from likely.data.sources import BLOCK, TypeInference
 from likely.messages import Advice, Setting, printable
 
@@ -158,10 +158,7 @@ def _fits(column: Any, kind: pa.DataType) -> bool:
         return True
     if pa.types.is_boolean(kind):
         return is_true_or_false(column)
-    try:
-        column.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
-        column.cast(kind)
-    except pa.ArrowInvalid:
+    if not casts(column, kind):
         return False
     # Digits after a first zero are a name, such as a post code, and 0x10 is not meant as a number.
     zero = pc.starts_with(column, "0")

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from likely.data.arrow import check_names, common_type, plain_batch, recast
 from likely.data.csv import CSV_TYPES, CsvFile
+from likely.data.hashing import sample_batches
 from likely.data.jsonl import JSON_TYPES, JsonLines
 from likely.data.parquet import readable
 from likely.data.paths import File, Format, find_files
-from likely.data.sampling import sample_batches
 from likely.data.sources import Source, StreamSource, TypedSource, pieces, read_ahead
 
 _SMALL = 16 << 20

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.data.arrow import is_text, is_true_or_false, plain, text_of
+from likely.data.arrow import casts, is_text, is_true_or_false, plain, text_of
 from likely.data.cells import UnfitCellError, boolean_words, source_of, timestamps
 from likely.data.dates import date_part
 from likely.data.hashing import content_keys
@@ -158,13 +158,13 @@ def _kind_of_text(cells: Any, once: Callable[[], Any], *, codes: bool) -> tuple[
     if len(text) == 0:
         return "category", "missing in the sample"
     distinct = text.unique()
-    if _casts(distinct, pa.float64()) and not pc.any(pc.match_substring_regex(distinct, "^0[0-9]")).as_py():
+    if casts(distinct, pa.float64()) and not pc.any(pc.match_substring_regex(distinct, "^0[0-9]")).as_py():
         if codes and 2 * len(distinct) <= min(2 * _FEW, len(text)):
             return "category", "text that is numbers"
         return "number", "text that is numbers"
     if is_true_or_false(distinct):
         return "boolean", "text that is true or false"
-    if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
+    if any(casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
         return "date", "text that is dates"
     word = _word_among_numbers(distinct)
     if word is not None:
@@ -199,15 +199,6 @@ def _word_among_numbers(distinct: Any) -> str | None:
 
 def _all(text: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
-
-
-def _casts(text: Any, kind: pa.DataType) -> bool:
-    try:
-        text.slice(0, 64).cast(kind)
-        text.cast(kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], dict[str, str]]:

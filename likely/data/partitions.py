@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from likely.data.arrow import concat_tables, is_named
+from likely.data.arrow import concat_tables
 from likely.data.progress import progress_bar
-from likely.data.rows import Progress, Rows, T, open_rows
+from likely.data.rows import Rows, T, open_rows
+from likely.data.sources import Source
 from likely.lazy import pa
 from likely.native import get_threads, set_threads
 
@@ -109,6 +110,11 @@ def with_columns(rows: pa.Table, found: pa.Table) -> pa.Table:
     return rows
 
 
+def answered(rows: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> pa.Table:
+    """Return rows with the answers about them."""
+    return with_columns(rows, answer(rows))
+
+
 class Answering(Protocol):
     """A question about rows, as it is sent to the workers."""
 
@@ -119,16 +125,12 @@ class Answering(Protocol):
         """Return the answers as the model gives them."""
 
 
-class Engine(ABC):
-    """Who keeps partitions, and works on them."""
+class Engine(Source, ABC):
+    """Who keeps partitions, and works on them. The types of columns are those that it knows."""
 
     name: str
     partitions: int
-
-    @property
-    @abstractmethod
-    def schema(self) -> pa.Schema:
-        """The Arrow types of the columns, as far as they are known."""
+    unit = "passes"
 
     @abstractmethod
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[PartialResult]:
@@ -142,6 +144,16 @@ class Engine(ABC):
         """Return the content of all partitions in their order, one after another."""
         return map(self.fetch, range(self.partitions))
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows, brought here one partition at a time."""
+        for content in self.contents():
+            yield from open_rows(content).batches()
+
+    def dictionary_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return all rows; columns of text may come as dictionaries."""
+        for content in self.contents():
+            yield from open_rows(content).batches(dictionaries=True)
+
     @abstractmethod
     def lazily(self, answer: Answering) -> Any:
         """Return a frame of the engine: its columns, and beside them those of answers, found when they are wanted."""
@@ -151,44 +163,14 @@ class PartitionedRows(Rows):
     """Rows in the partitions of an engine."""
 
     def __init__(self, engine: Engine, missing: Collection[str] = ()) -> None:
+        super().__init__(engine, missing)
         self.engine = engine
-        self._missing = tuple(missing)
         self._counts: dict[int, int] = {}
-        self._passes = 0
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow types of the columns."""
-        return self.engine.schema
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the columns, or None if they have none."""
-        return tuple(self.schema.names) if is_named(self.schema) else None
-
-    @property
-    def in_memory(self) -> bool:
-        """Say that rows are not in the memory of this process."""
-        return False
 
     @property
     def partitions(self) -> int:
         """How many partitions there are."""
         return self.engine.partitions
-
-    @property
-    def progress(self) -> Progress:
-        """How many passes over all rows have been made."""
-        return Progress(self._passes, None, "passes")
-
-    def with_missing(self, words: Collection[str]) -> Rows:
-        """Return the same rows, in which more words stand for a missing cell."""
-        return PartitionedRows(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
-
-    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
-        """Return all rows, brought here one partition at a time."""
-        for content in self.engine.contents():
-            yield from open_rows(content, missing=self._missing).batches(dictionaries=dictionaries)
 
     def sample(self, rows: int) -> pa.Table:
         """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
@@ -217,7 +199,7 @@ class PartitionedRows(Rows):
     def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
         with progress_bar(self, f"working on {self.engine.partitions} partitions"):
             found = in_partition_order(self.engine.run(self._task(work), add))
-        self._passes += 1
+        self.engine.done += 1
         rows = {number: count for part in found for number, count in part.rows.items()}
         if lost := set(range(self.engine.partitions)) - rows.keys():
             raise RuntimeError(

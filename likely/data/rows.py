@@ -65,7 +65,7 @@ class Rows:
     def with_missing(self, words: Collection[str]) -> Rows:
         """Return the same rows, in which more words stand for a missing cell."""
         more = [word for word in words if word not in self._missing]
-        return Rows(self._source, (*self._missing, *more)) if more else self
+        return type(self)(self._source, (*self._missing, *more)) if more else self
 
     def filtered(self, chosen: NDArray[np.bool_]) -> Rows:
         """Return some of the rows, which must be in memory.
@@ -232,13 +232,17 @@ def _in_memory(data: Any) -> Source | None:
     if module == "pandas" and hasattr(data, "to_frame"):
         return _pandas(data.to_frame(data.name if isinstance(data.name, str) else "0"))
     if module == "polars" and hasattr(data, "collect_batches"):
-        return RepeatableSource(_polars(data.limit(0).collect()).schema, lambda: _lazy_batches(data))
-    if module == "polars" and hasattr(data, "collect"):
-        return TableSource(_polars(data.collect()))
+        return RepeatableSource(
+            data.limit(0).collect().to_arrow().schema,
+            lambda: (batch for part in data.collect_batches() for batch in part.to_arrow().to_batches()),
+        )
     if module == "polars":
-        return TableSource(_polars(data))
+        frame = data.collect() if hasattr(data, "collect") else data
+        return TableSource((frame if hasattr(frame, "columns") else frame.to_frame()).to_arrow())
     if hasattr(data, "__arrow_c_stream__"):
-        return _streamed(data)
+        # A relation of DuckDB is asked again for every pass.
+        reader = pa.RecordBatchReader.from_stream(data)
+        return RepeatableSource(reader.schema, lambda: pa.RecordBatchReader.from_stream(data))
     if isinstance(data, np.ndarray):
         return _array(data)
     if isinstance(data, Mapping):
@@ -246,22 +250,6 @@ def _in_memory(data: Any) -> Source | None:
     if isinstance(data, list | tuple):
         return _list(data)
     return _generated(data) if isinstance(data, Iterator) else None
-
-
-def _streamed(data: Any) -> Source:
-    """Return what speaks Arrow; a relation of DuckDB is asked again for every pass."""
-    reader = pa.RecordBatchReader.from_stream(data)
-    return RepeatableSource(reader.schema, lambda: pa.RecordBatchReader.from_stream(data))
-
-
-def _polars(frame: Any) -> pa.Table:
-    frame = frame.to_frame() if not hasattr(frame, "columns") else frame
-    return frame.to_arrow()
-
-
-def _lazy_batches(frame: Any) -> Iterator[pa.RecordBatch]:
-    for part in frame.collect_batches():
-        yield from _polars(part).to_batches()
 
 
 def _pandas(frame: Any) -> Source:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from likely.data.arrow import UNNAMED, is_named, plain_batch
-from likely.data.sampling import sample_batches, sample_stream
+from likely.data.hashing import sample_batches, sample_stream
 from likely.lazy import pa
 
 BATCH = 16 << 20
@@ -88,29 +88,6 @@ def read_ahead(batches: Generator[pa.RecordBatch, None, None]) -> Iterator[pa.Re
             yield batch
 
 
-class TableSource(Source):
-    """A table in memory."""
-
-    in_memory = True
-
-    def __init__(self, table: pa.Table, *, named: bool = True) -> None:
-        batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
-        self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
-        self.schema, self.total = self._batches[0].schema, table.num_rows
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows."""
-        self.done = 0
-        for batch in self._batches:
-            for piece in pieces(batch):
-                self.done += piece.num_rows
-                yield piece
-
-    def sample(self, rows: int) -> list[pa.RecordBatch]:
-        """Return rows drawn by their content."""
-        return sample_batches(self._batches, rows)
-
-
 class RepeatableSource(Source):
     """Something that gives its batches again whenever it is asked."""
 
@@ -122,8 +99,8 @@ class RepeatableSource(Source):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
         self.done = 0
-        for batch in self._ask():
-            for piece in pieces(plain_batch(batch)):
+        for batch in self._whole():
+            for piece in pieces(batch):
                 self.done += piece.num_rows
                 yield piece
 
@@ -131,12 +108,33 @@ class RepeatableSource(Source):
         """Return rows drawn from all batches; of very many, from those of the first gigabyte."""
         return sample_stream(self._first(_LOOKED_AT), rows)
 
+    def _whole(self) -> Iterable[pa.RecordBatch]:
+        return map(plain_batch, self._ask())
+
     def _first(self, size: int) -> Iterator[pa.RecordBatch]:
         for batch in self.batches():
             yield batch
             size -= batch.nbytes
             if size <= 0:
                 return
+
+
+class TableSource(RepeatableSource):
+    """A table in memory."""
+
+    in_memory = True
+
+    def __init__(self, table: pa.Table, *, named: bool = True) -> None:
+        batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
+        self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
+        self.schema, self.total = self._batches[0].schema, table.num_rows
+
+    def _whole(self) -> Iterable[pa.RecordBatch]:
+        return self._batches
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return rows drawn by their content."""
+        return sample_batches(self._batches, rows)
 
 
 class SinglePassSource(Source):

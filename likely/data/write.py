@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
 from likely.data.arrow import is_dictionary_text, is_text, plain, text_of
@@ -44,7 +44,8 @@ def write_rows(
     if escape_formulas and not form.delimited:
         raise ValueError(f"expected csv or tsv to escape formulas in, got {form.name}, whose text is never run")
     rows, writer = 0, None
-    with _opened(to) as stream, _compressed(stream, form.compression) as out:
+    opened = replacing(to) if isinstance(to, str | os.PathLike) else nullcontext(to)
+    with opened as stream, _compressed(stream, form.compression) as out:
         for table in tables:
             writer = writer or _writer(out, form.name, table.schema, escape_formulas)
             writer.write_table(table)
@@ -54,23 +55,10 @@ def write_rows(
     return rows
 
 
-@contextmanager
-def _opened(to: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
-    if not isinstance(to, str | os.PathLike):
-        yield to
-        return
-    with replacing(to) as stream:
-        yield stream
-
-
-@contextmanager
-def _compressed(stream: IO[bytes], compression: str | None) -> Iterator[IO[bytes]]:
+def _compressed(stream: IO[bytes], compression: str | None) -> AbstractContextManager[IO[bytes]]:
     if compression is None:
-        yield stream
-        return
-
-    with pa.CompressedOutputStream(pa.PythonFile(_LeftOpen(stream), "w"), compression) as out:
-        yield out
+        return nullcontext(stream)
+    return pa.CompressedOutputStream(pa.PythonFile(_LeftOpen(stream), "w"), compression)  # type: ignore[no-any-return]
 
 
 class _LeftOpen:
