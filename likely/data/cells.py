@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likely.data.arrow import LABELS, casts, is_named, is_text, plain, text_of, words_as_null
 from likely.data.dates import date_part
 from likely.data.labels import text_array
-from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError
+from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError, check_name
 from likely.data.table import CellBuffer, listed
 from likely.lazy import pa, pc
 from likely.messages import Advice, Setting
@@ -308,16 +308,34 @@ def timestamps(cells: Any) -> Any:
         return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
 
 
-def encoded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the distinct labels of a column, None among them if it stands there, and the index of each row's."""
-    cells = plain(column)
+def read_target(batch: pa.RecordBatch | pa.Table, name: str) -> Labels:
+    """Return the labels in a column: text, integers or true and false, as an array.
+
+    If some are missing, it is an array of objects with None in their place.
+
+    >>> read_target(pa.table({"income": ["low", None, "high"]}), "income")
+    array(['low', None, 'high'], dtype=object)
+    """
+    labels, indices = encoded_target(batch, name)
+    return labels[indices]
+
+
+def encoded_target(batch: pa.RecordBatch | pa.Table, name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the distinct labels in a column, None among them if it stands there, and the index of each row's.
+
+    >>> labels, indices = encoded_target(pa.table({"income": ["low", None, "high", "low"]}), "income")
+    >>> labels.tolist(), indices.tolist()
+    (['low', 'high', None], [0, 2, 1, 0])
+    """
+    check_name(name, list(batch.schema.names), "expected the name of a column as target")
+    cells = plain(batch.column(name))
     if source_of(cells.type) == "other":
         raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
     values, indices = _values_in(cells)
     codes = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
-    if indices.null_count == 0:
-        return _distinct_labels(values, name), codes
-    return _distinct_labels(pa.concat_arrays([values, pa.nulls(1, values.type)]), name), codes
+    if indices.null_count:
+        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return _distinct_labels(values, name), codes
 
 
 def _values_in(cells: Any) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ import pyarrow.csv
 
 from likely.data.arrow import casts, check_names, is_text, is_true_or_false, words_as_null
 from likely.data.sources import BLOCK, TypeInference
+from likely.data.table import is_number
 from likely.messages import Advice, Setting, printable
 
 _SEPARATORS = ",;\t|"
@@ -78,7 +79,7 @@ class CsvFile(NamedTuple):
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _names(self, names: list[str]) -> list[str]:
-        if all(_is_number(name) for name in names) and not all(name.isdigit() for name in names):
+        if all(is_number(name) for name in names) and not all(name.isdigit() for name in names):
             raise ValueError(
                 f"expected the names of the columns in the first line of {self.label}, got numbers such as "
                 f"{names[0]!r}: put a line of names above them"
@@ -236,14 +237,6 @@ def _stop(stopped: Event, opened: list[Any]) -> None:
     # What failed to read is not asked again, but the traceback of its error still knows the file.
     while not failed and file() is not None and time.monotonic() < patience:
         time.sleep(0.001)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _widths(text: str, separator: str) -> list[int]:

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.arrow import concat_batches
+from likely.data.cells import encoded_target
 from likely.data.distinct import sample_rows
 from likely.data.folds import whole_weights
 from likely.data.hashing import row_keys
 from likely.data.labels import read_assignment, read_labels, read_weights
 from likely.data.rows import Rows
-from likely.data.schema import Schema, encoded_target
+from likely.data.schema import Schema
 from likely.data.table import CellBuffer, Table
 from likely.lazy import pa
 from likely.messages import warn

@@ -137,12 +137,8 @@ class Engine(Source, ABC):
         """Do a task on all partitions that it wants. With ``add``, results of neighbours may come back added."""
 
     @abstractmethod
-    def fetch(self, number: int) -> Any:
-        """Return the content of a partition."""
-
     def contents(self) -> Iterator[Any]:
-        """Return the content of all partitions in their order, one after another."""
-        return map(self.fetch, range(self.partitions))
+        """Return the content of all partitions in their order, one after another, whole or in parts."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, brought here one partition at a time."""

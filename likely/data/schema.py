@@ -10,14 +10,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from likely.data.rows import Rows
 from likely.data.table import CellBuffer, Table, listed
 from likely.lazy import pa
 from likely.messages import Advice, Setting, printable, warn
-from likely.statistics import Labels
 
 KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
 """What a column can be."""
@@ -322,33 +318,6 @@ def check_name(
         near = difflib.get_close_matches(str(name), list(dict.fromkeys(names)), 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {listed(names)}"
         raise ValueError(Advice(f"{what}, got {name!r}", " in " if given else "", given, f": {hint}"))
-
-
-def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
-    """Return the labels in a column: text, integers or true and false, as an array.
-
-    If some are missing, it is an array of objects with None in their place.
-
-    >>> import pyarrow as pa
-    >>> read_target(pa.table({"income": ["low", None, "high"]}), "income")
-    array(['low', None, 'high'], dtype=object)
-    """
-    labels, indices = encoded_target(batch, name)
-    return labels[indices]
-
-
-def encoded_target(batch: "pa.RecordBatch | pa.Table", name: str) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the distinct labels in a column, and the index of each row's among them.
-
-    >>> import pyarrow as pa
-    >>> labels, indices = encoded_target(pa.table({"income": ["low", None, "high", "low"]}), "income")
-    >>> labels.tolist(), indices.tolist()
-    (['low', 'high', None], [0, 2, 1, 0])
-    """
-    from likely.data.cells import encoded_labels
-
-    check_name(name, list(batch.schema.names), "expected the name of a column as target")
-    return encoded_labels(batch.column(name), name)
 
 
 def warn_about_columns(schema: Schema, given: Collection[str]) -> None:

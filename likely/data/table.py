@@ -259,7 +259,7 @@ def _to_floats(matrix: NDArray[Any], data: Any) -> Array:
         names = column_names(data)
         for j in range(matrix.shape[1]):
             for value in matrix[:, j]:
-                if value is not None and not _is_number(value):
+                if value is not None and not is_number(value):
                     where = f"column {j if names is None else names[j]!r}"
                     raise type(error)(
                         f"expected numbers, got {value!r} in {where}: write categories as integer codes, "
@@ -268,7 +268,8 @@ def _to_floats(matrix: NDArray[Any], data: Any) -> Array:
         raise
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Say whether a value, or text, is a number."""
     try:
         float(value)
     except (TypeError, ValueError):

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from likely import KMeans, NaiveBayes
-from likely.data import parquet
-from likely.data.parquet import parquet_chunks as cut
+from likely.data import files
+from likely.data.files import parquet_chunks as cut
 from likely.data.rows import Rows
 from likely.engines import PartitionedRows, engine_of
 
@@ -36,7 +36,7 @@ def in_one_order(frame):
 
 @pytest.mark.parametrize("length", [100, 700, 3000, 1 << 30])
 def test_every_row_is_in_one_stretch(length, folder, monkeypatch):
-    monkeypatch.setattr(parquet, "CHUNK_BYTES", length)
+    monkeypatch.setattr(files, "CHUNK_BYTES", length)
     parts = [Rows(part) for part in cut(map(str, folder.glob("*")), ["c", "label", "a", "b"])]
     assert len(parts) == 4 if length == 1 << 30 else len(parts) > 4
     tables = [pa.Table.from_batches(part.batches(), part.schema) for part in parts]
@@ -78,7 +78,7 @@ def test_a_file_that_vanishes_or_breaks_is_named(folder):
 def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
     dask = pytest.importorskip("dask")
     read_parquet = pytest.importorskip("dask.dataframe").read_parquet
-    monkeypatch.setattr(parquet, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(files, "CHUNK_BYTES", 2000)
     path = str(folder)
     (folder / "0.parquet.bak").write_bytes((folder / "0.parquet").read_bytes())  # which Dask does not read
     (folder / "README.txt").write_text("no table")
