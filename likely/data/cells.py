@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ from likely.data.arrow import LABELS, casts, is_named, is_text, plain, text_of, 
 from likely.data.dates import date_part
 from likely.data.labels import text_array
 from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError, check_name
-from likely.data.table import CellBuffer, listed
+from likely.data.table import CellBuffer, Table, listed
 from likely.lazy import pa, pc
-from likely.messages import Advice, Setting
+from likely.messages import Advice, Setting, warn
 from likely.statistics import Labels
 
 _LARGEST = 1 << 28
@@ -57,36 +58,24 @@ class UnfitCellError(ValueError):
         )
 
 
-class Cells(NamedTuple):
-    """The columns that are not there, the cells, and the names of categories and the texts by column."""
-
-    absent: list[str]
-    cells: NDArray[Any]
-    categories: dict[int, Labels]
-    strings: dict[int, Any]
-
-
-def read_cells(schema: Schema, batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, predicting: bool) -> Cells:
-    """Return the cells of a batch."""
+def read_cells(
+    schema: Schema, batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, note: bool, predicting: bool
+) -> Table:
+    """Return the cells of a batch; ``note``: whether to warn of columns that are not there."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
     absent = [column.name for column in wanted if column.name not in found]
     if absent and len(absent) == len(wanted):
         got = listed(batch.schema.names)
         raise ValueError(f"expected a table with the columns {absent[:5]}, got one with none of them: {got}")
-    if all(column.kind == "number" for column in wanted) and len(wanted) == len(schema.columns) and not absent:
-        where_they_lie = strided_matrix([found[column.name] for column in wanted])
-        if where_they_lie is not None:
-            return Cells([], where_they_lie, {}, {})
-    small = (
-        all(
-            column.kind == "number" and (column.name not in found or found[column.name].type == pa.float32())
-            for column in wanted
-        )
-        and len(found) > 0
-    )
-    dtype = np.float32 if small else np.float64
-    cells = buffer.cells(batch.num_rows, len(schema.names), dtype)
+    table = Table(np.empty(0), schema.names if schema.named else None, kinds=schema.kinds, numbers=numbers)
+    only_numbers = all(column.kind == "number" for column in wanted)
+    if only_numbers and len(wanted) == len(schema.columns) and not absent:
+        in_place = strided_matrix([found[column.name] for column in wanted])
+        if in_place is not None:
+            return replace(table, cells=in_place)
+    small = only_numbers and found and all(found[c.name].type == pa.float32() for c in wanted if c.name in found)
+    cells = buffer.cells(batch.num_rows, len(schema.names), np.float32 if small else np.float64)
     categories: dict[int, Labels] = {}
     strings: dict[int, Any] = {}
     j = 0
@@ -108,7 +97,9 @@ def read_cells(schema: Schema, batch: Any, numbers: Sequence[int], buffer: CellB
             else:
                 cells[:, j] = part
             j += 1
-    return Cells(absent, cells, categories, strings)
+    if absent and note:
+        warn(f"expected all columns of the first table, got none named {listed(absent)}: their cells are missing")
+    return replace(table, cells=cells, categories=categories, strings=strings)
 
 
 def _found(schema: Schema, batch: Any) -> dict[str, Any]:

@@ -26,26 +26,22 @@ def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDAr
     ``names``: those of the categories in ``filled``. None stands for what is still missing.
     """
     own = Block(table, [j]).values()[:, 0]
-    there = ~np.isnan(own)
+    there, nothing = ~np.isnan(own), np.full(len(own), None, dtype=object)
     kind = table.kinds[j]
     if kind == "text":  # what is missing stays so
-        return np.array(table.strings[j].to_pylist(), dtype=object) if j in table.strings else _none(len(own))
+        return np.array(table.strings[j].to_pylist(), dtype=object) if j in table.strings else nothing
     if kind != "category":
         values = np.where(there, own, filled[:, j])
         if kind == "number":
             return values
         return _whole(values, bool if kind == "boolean" else int)
-    out = _none(len(own))
+    out = nothing
     if there.any():
         out[there] = np.asarray(table.categories[j], dtype=object)[own[there].astype(np.int64)]
     found = ~there & ~np.isnan(filled[:, j])
     if names is not None:
         out[found] = names[filled[found, j].astype(np.int64)]
     return out
-
-
-def _none(rows: int) -> NDArray[Any]:
-    return np.full(rows, None, dtype=object)
 
 
 def _whole(values: Array, kind: type) -> NDArray[Any]:

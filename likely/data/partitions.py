@@ -164,7 +164,7 @@ class PartitionedRows(Rows):
         self._counts: dict[int, int] = {}
 
     @property
-    def partitions(self) -> int:
+    def partitions(self) -> int:  # type: ignore[override]
         """How many partitions there are."""
         return self.engine.partitions
 
@@ -190,7 +190,7 @@ class PartitionedRows(Rows):
         return reduce(add, parts)
 
     def _task(self, work: Callable[[Rows], Any]) -> Task:
-        return Task(work, tuple(self.schema.names), self._missing, version("likely"))
+        return Task(work, tuple(self.schema.names), self.missing, version("likely"))
 
     def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
         with progress_bar(self, f"working on {self.engine.partitions} partitions"):

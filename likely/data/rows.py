@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -43,9 +45,13 @@ class Progress(NamedTuple):
 class Rows:
     """A table, in memory or out-of-core, to be read in batches, as often as needed."""
 
+    partitions: int = 1
+    """how many results ``map`` returns"""
+
     def __init__(self, source: Source, missing: Collection[str] = ()) -> None:
-        self._source = source
-        self._missing = tuple(missing)
+        self._source, self.in_memory = source, source.in_memory
+        self.missing = tuple(missing)
+        """the text that stands for a missing cell"""
 
     @property
     def schema(self) -> pa.Schema:
@@ -57,15 +63,10 @@ class Rows:
         """The names of the columns, or None if they have none."""
         return tuple(self.schema.names) if self._source.named else None
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The text that stands for a missing cell."""
-        return self._missing
-
     def with_missing(self, words: Collection[str]) -> Rows:
         """Return the same rows, in which more words stand for a missing cell."""
-        more = [word for word in words if word not in self._missing]
-        return type(self)(self._source, (*self._missing, *more)) if more else self
+        more = [word for word in words if word not in self.missing]
+        return type(self)(self._source, (*self.missing, *more)) if more else self
 
     def filtered(self, chosen: NDArray[np.bool_]) -> Rows:
         """Return some of the rows, which must be in memory.
@@ -74,17 +75,7 @@ class Rows:
         2
         """
         table = pa.Table.from_batches(self._source.batches(), self.schema).filter(pa.array(chosen))
-        return Rows(TableSource(table, named=self._source.named), self._missing)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether all rows are in memory."""
-        return self._source.in_memory
-
-    @property
-    def partitions(self) -> int:
-        """How many results ``map`` returns."""
-        return 1
+        return Rows(TableSource(table, named=self._source.named), self.missing)
 
     @property
     def progress(self) -> Progress:
@@ -97,7 +88,7 @@ class Rows:
         ``dictionaries``: columns of text may come as dictionaries, where that is how they are stored.
         """
         for batch in self._source.dictionary_batches() if dictionaries else self._source.batches():
-            yield words_as_missing(batch, self._missing)
+            yield words_as_missing(batch, self.missing)
 
     def count(self) -> int:
         """Return how many rows there are. Of rows that pass by once, this reads the rest."""
@@ -105,23 +96,17 @@ class Rows:
 
     def map(self, work: Callable[[Rows], T]) -> list[T]:
         """Return what is made of the rows: of each partition, in their order, if there are several."""
-        return [self._with_progress(work)]
+        with nullcontext() if self.in_memory else progress_bar(self, "reading"):
+            return [work(self)]
 
     def reduce(self, work: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Return what is made of the rows, that of all partitions added up in their order if there are several."""
-        return self._with_progress(work)
-
-    def _with_progress(self, work: Callable[[Rows], T]) -> T:
-
-        if self.in_memory:
-            return work(self)
-        with progress_bar(self, "reading"):
-            return work(self)
+        return reduce(add, self.map(work))
 
     def sample(self, rows: int) -> pa.Table:
         """Return up to so many rows, from all over the table where that is cheap."""
         return concat_batches(
-            [words_as_missing(batch, self._missing) for batch in self._source.sample(rows)], self.schema
+            [words_as_missing(batch, self.missing) for batch in self._source.sample(rows)], self.schema
         )
 
 

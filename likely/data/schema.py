@@ -259,13 +259,7 @@ class Schema:
         from likely.data.cells import read_cells
 
         numbers = range(batch.num_rows) if numbers is None else numbers
-        absent, cells, categories, strings = read_cells(
-            self, batch, numbers, buffer or CellBuffer(), predicting=predicting
-        )
-        if absent and note:
-            warn(f"expected all columns of the first table, got none named {listed(absent)}: their cells are missing")
-        names = self.names if self.named else None
-        return Table(cells, names, None, categories, self.kinds, numbers, strings)
+        return read_cells(self, batch, numbers, buffer or CellBuffer(), note=note, predicting=predicting)
 
     def tables(self, rows: Rows, buffer: CellBuffer | None = None, *, predicting: bool = False) -> Iterator[Table]:
         """Return all rows, one table for each batch, or one of no rows; a warning about absent columns comes once.

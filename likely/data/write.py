@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from types import SimpleNamespace
 from typing import IO, Any
 
 from likely.data.arrow import is_dictionary_text, is_text, plain, text_of
@@ -76,7 +78,7 @@ class _LeftOpen:
 def _writer(stream: IO[bytes], form: str, schema: pa.Schema, escape_formulas: bool) -> Any:
     """Return what writes tables in a format."""
     if form == "jsonl":
-        return _JsonWriter(stream)
+        return SimpleNamespace(write_table=partial(_write_json, stream))
     if form == "parquet":
         from pyarrow.parquet import ParquetWriter
 
@@ -86,16 +88,9 @@ def _writer(stream: IO[bytes], form: str, schema: pa.Schema, escape_formulas: bo
     return _CsvWriter(stream, schema.names, "\t" if form == "tsv" else ",", escape_formulas)
 
 
-class _JsonWriter:
-    """Writes JSON lines."""
-
-    def __init__(self, stream: IO[bytes]):
-        self.stream = stream
-
-    def write_table(self, table: pa.Table) -> None:
-        """Write more rows."""
-        lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
-        self.stream.write("".join(f"{line}\n" for line in lines).encode())
+def _write_json(stream: IO[bytes], table: pa.Table) -> None:
+    lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
+    stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
 class _CsvWriter:
