@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.arrow import LABELS, casts, is_named, is_text, plain, text_of, words_as_null
+from likely.data.arrow import LABELS, as_floats, casts, is_named, is_text, plain, text_of, words_as_null
 from likely.data.dates import date_part
 from likely.data.labels import text_array
 from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError, check_name
@@ -138,11 +138,12 @@ def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) 
         return []
     if cells is None or pa.types.is_null(cells.type):
         return [None] * len(column.outputs)
-    _check_readable(cells, column)
+    if source_of(cells.type) == "other":
+        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
     if column.kind == "date":
         moments = timestamps(cells)
         parts = [date_part(moments, part) for part in column.parts]
-        return [_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
+        return [as_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
     if column.kind == "text":
         texts = text_of(cells).cast(pa.large_string())
         return [texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts]
@@ -152,28 +153,13 @@ def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) 
         if column.source in ("integer", "number") and source_of(cells.type) == "text":
             with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
                 cells = _numbers(cells)
-        return [_floats(_yes_or_no(cells, predicting=predicting))]
+        return [as_floats(_yes_or_no(cells, predicting=predicting))]
     numbers = _numbers(cells)
     if tentative and column.kind == "integer" and column.source == "number" and pa.types.is_floating(numbers.type):
         odd = pc.and_(pc.not_equal(numbers, pc.trunc(numbers)), pc.invert(pc.is_nan(numbers)))
         if (row := pc.index(odd, True).as_py()) >= 0:
             raise UnlikeSampleError("expected whole numbers", column.name, numbers[row].as_py(), "number")
-    return [_floats(numbers)]
-
-
-def _check_readable(cells: Any, column: Column) -> None:
-    if source_of(cells.type) == "other":
-        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
-
-
-def _floats(cells: Any) -> NDArray[Any]:
-    kind = cells.type
-    floats: NDArray[Any] = (
-        cells
-        if pa.types.is_floating(kind)
-        else cells.cast(pa.uint8() if pa.types.is_boolean(kind) else kind).cast(pa.float64(), safe=False)
-    ).to_numpy(zero_copy_only=False)
-    return floats
+    return [as_floats(numbers)]
 
 
 def _numbers(cells: Any) -> Any:

@@ -7,6 +7,8 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
 from threading import Event
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from likely.data.arrow import casts, check_names, is_text, is_true_or_false, words_as_null
+from likely.data.arrow import casts, check_names, is_number, is_text, is_true_or_false, words_as_null
 from likely.data.sources import BLOCK, TypeInference
-from likely.data.table import is_number
 from likely.messages import Advice, Setting, printable
 
 _SEPARATORS = ",;\t|"
@@ -242,14 +243,9 @@ def _stop(stopped: Event, opened: list[Any]) -> None:
 def _widths(text: str, separator: str) -> list[int]:
     """Return how many cells each of the first rows has."""
     widths: list[int] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
-            if row:
-                widths.append(len(row))
-            if len(widths) == _SNIFFED:
-                break
-    except csv.Error:
-        pass
+    with suppress(csv.Error):
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        widths.extend(map(len, islice(filter(None, rows), _SNIFFED)))
     return widths
 
 

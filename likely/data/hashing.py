@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.data.arrow import is_text
+from likely.data.arrow import as_floats, is_text
 from likely.data.table import Block, SparseRows, Table
 from likely.lazy import pa
 from likely.statistics import Array, Assignment
@@ -170,11 +170,9 @@ def _numbers(column: Any) -> NDArray[Any] | None:
     kind = column.type
     if pa.types.is_temporal(kind):
         column = column.cast(pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64())
-    elif pa.types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    elif not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return None
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(as_floats(column), dtype=np.float64)
 
 
 def sample_batches(batches: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:

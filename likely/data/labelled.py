@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,8 @@ class Labelled(NamedTuple):
         return Labelled(self.table.taken(rows), self.assignment.taken(rows))
 
 
-class Summable(Protocol):
-    """What can be added up."""
-
-    def __add__(self, other: Self) -> Self:
-        """Return both together."""
-
-
-S = TypeVar("S", bound=Summable)
+S = TypeVar("S")
+"""Statistics, which can be added."""
 
 
 class Collected(NamedTuple, Generic[S]):

@@ -247,8 +247,7 @@ def _pandas(frame: Any) -> Source:
         column = frame.iloc[:, j]
         where = f"column {names[j] if names else j!r}"
         columns.append(from_values(column.array if column.dtype == object else column, where))
-    table = pa.table(columns, names=[str(j) for j in range(len(columns))] if names is None else list(names))
-    return TableSource(table, named=names is not None)
+    return _unnamed(columns) if names is None else TableSource(pa.table(columns, names=list(names)))
 
 
 def _array(data: Any) -> Source | None:
@@ -259,6 +258,10 @@ def _array(data: Any) -> Source | None:
     if isinstance(data, np.ma.MaskedArray):
         data = np.ma.filled(data.astype(np.float64), np.nan)
     columns = [from_values(data[:, j], f"column {j}") for j in range(data.shape[1])]
+    return _unnamed(columns)
+
+
+def _unnamed(columns: list[Any]) -> Source:
     return TableSource(pa.table(columns, names=[str(j) for j in range(len(columns))]), named=False)
 
 
@@ -289,7 +292,7 @@ def _list(data: Any) -> Source | None:
         if len(widths) > 1:
             raise ValueError(f"expected rows of one length, got {min(widths)} and {max(widths)} cells")
         columns = [from_values([row[j] for row in data], f"column {j}") for j in range(len(data[0]))]
-        return TableSource(pa.table(columns, names=[str(j) for j in range(len(columns))]), named=False)
+        return _unnamed(columns)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.arrow import is_number
 from likely.lazy import pa
 from likely.statistics import Array, Labels
 
@@ -266,15 +267,6 @@ def _to_floats(matrix: NDArray[Any], data: Any) -> Array:
                         "or drop the column (could not convert string to float; argument must be a string or a number)"
                     ) from None
         raise
-
-
-def is_number(value: Any) -> bool:
-    """Say whether a value, or text, is a number."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _read_sparse(data: Any) -> SparseRows:
