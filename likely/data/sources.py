@@ -143,13 +143,13 @@ class SinglePassSource(Source):
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self.schema = plain_batch(schema.empty_table()).schema
         self._live = iter(batches)
-        self._begun = False
+        self._started = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, if nobody has asked for them before."""
-        if self._begun:
+        if self._started:
             raise RuntimeError("expected rows that pass by to be read once, got a second reading")
-        self._begun = True
+        self._started = True
         yield from self._coming()
 
     def count(self) -> int:
