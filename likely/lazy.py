@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 else:
 
     class _Lazy:
@@ -17,6 +18,6 @@ else:
             setattr(self, attribute, value)
             return value
 
-    pa, pc = _Lazy("pyarrow"), _Lazy("pyarrow.compute")
+    pa, pc, pq = _Lazy("pyarrow"), _Lazy("pyarrow.compute"), _Lazy("pyarrow.parquet")
 
-__all__ = ["pa", "pc"]
+__all__ = ["pa", "pc", "pq"]

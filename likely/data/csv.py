@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from likely.data.arrow import casts, check_names, is_number, is_text, is_true_or_false, words_as_null
-from likely.data.sources import BLOCK, TypeInference
+from likely.data.sources import BLOCK
 from likely.messages import Advice, Setting, printable
 
 _SEPARATORS = ",;\t|"
@@ -138,12 +138,12 @@ _TRIED = {kind: (kind, pa.string()) for kind in _TYPES}
 _TRIED |= {pa.null(): _TYPES, pa.int64(): (pa.int64(), pa.float64(), pa.string())}
 
 
-def _csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
+def csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
     """Return a type that holds what ``kind`` holds, and a column of text: of numbers, dates, yes/no or text.
 
-    >>> _csv_type(pa.null(), pa.array(["1", None])), _csv_type(pa.int64(), pa.array(["2.5"]))
+    >>> csv_type(pa.null(), pa.array(["1", None])), csv_type(pa.int64(), pa.array(["2.5"]))
     (DataType(int64), DataType(double))
-    >>> _csv_type(pa.null(), pa.array(["0815"]))
+    >>> csv_type(pa.null(), pa.array(["0815"]))
     DataType(string)
     """
     if kind == pa.string() or column.null_count == len(column):
@@ -151,7 +151,8 @@ def _csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
     return next(tried for tried in _TRIED[kind] if _fits(column, tried))
 
 
-def _cast(column: Any, kind: pa.DataType) -> Any:
+def csv_cast(column: Any, kind: pa.DataType) -> Any:
+    """Return a column of text in a type that fits every cell of it."""
     return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)
 
 
@@ -167,10 +168,6 @@ def _fits(column: Any, kind: pa.DataType) -> bool:
     if pa.types.is_timestamp(kind) or not pc.any(zero).as_py():
         return True
     return not pc.any(pc.match_substring_regex(column.filter(zero).unique(), "^0[0-9xX]")).as_py()
-
-
-CSV_TYPES = TypeInference(_csv_type, _cast)
-"""all cells are text: their types are those that fit every cell"""
 
 
 class _File(io.RawIOBase):

@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from likely.data.arrow import check_names, common_type, is_dictionary_text, is_text, plain_batch, recast
-from likely.data.csv import CSV_TYPES, CsvFile
+from likely.data.csv import CsvFile, csv_cast, csv_type
 from likely.data.hashing import sample_batches
-from likely.data.jsonl import JSON_TYPES, JsonLines
+from likely.data.jsonl import JsonLines, json_cast, json_type
 from likely.data.paths import File, Format, find_files
 from likely.data.sources import BATCH, Source, StreamSource, TypedSource, first, pieces, read_ahead
+from likely.lazy import pq
 from likely.messages import printable
 
 _SMALL = 16 << 20
@@ -137,9 +138,7 @@ def _readable(path: str, form: str) -> Iterator[None]:
 
 def _parquet(source: Any, **known: Any) -> Any:
     """Return a reader of a Parquet file, by its path or its bytes."""
-    from pyarrow.parquet import ParquetFile  # which takes a while, and CSV does without
-
-    return ParquetFile(source, buffer_size=1 << 20, **known)
+    return pq.ParquetFile(source, buffer_size=1 << 20, **known)
 
 
 def _arrow(file: File) -> Any:
@@ -225,7 +224,8 @@ def _text_batches(
 
 
 def _with_types(raw: Source, given: Format) -> Source:
-    return TypedSource(raw, JSON_TYPES if given.name == "jsonl" else CSV_TYPES)
+    widen, cast = (json_type, json_cast) if given.name == "jsonl" else (csv_type, csv_cast)
+    return TypedSource(raw, widen, cast)
 
 
 class _CopiedStream(Files):
@@ -319,10 +319,8 @@ def parquet_chunks(paths: Iterable[str], names: Iterable[str]) -> list[ParquetCh
 
     There are none if a file lacks one of the columns.
     """
-    from pyarrow.parquet import read_schema
-
     files, names = sorted(paths), list(names)
-    schemas = [read_schema(file) for file in files]
+    schemas = [pq.read_schema(file) for file in files]
     if not files or not all(set(names) <= set(schema.names) for schema in schemas):
         return []
     plain = [plain_batch(schema.empty_table().select(names)).schema for schema in schemas]

@@ -1,7 +1,4 @@
-"""From anything that is a table to batches of Arrow columns: frames, arrays, records, files and streams.
-
-Arrow is imported when the first table is opened, and not before.
-"""
+"""From anything that is a table to batches of Arrow columns: frames, arrays, records, files and streams."""
 
 from __future__ import annotations
 
@@ -139,7 +136,7 @@ def open_rows(data: Any, *, missing: Any = (), format: str | None = None, typed:
     missing = missing_words(missing)
     if isinstance(data, Rows):
         return data.with_missing(missing)
-    return Rows(open_source(data, missing, format, typed), missing)
+    return Rows(_opened(data, missing, format, typed), missing)
 
 
 def missing_words(missing: Any) -> tuple[str, ...]:
@@ -157,7 +154,7 @@ def missing_words(missing: Any) -> tuple[str, ...]:
     return tuple(map(str, whole))
 
 
-def open_source(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
+def _opened(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
     """Return the rows of anything that is a table."""
     if _is_path(data) or (isinstance(data, list | tuple) and data and all(map(_is_path, data))):
         from likely.data.files import path_source
@@ -165,7 +162,16 @@ def open_source(data: Any, missing: tuple[str, ...], format_name: str | None, ty
         paths = [data] if _is_path(data) else data
         return path_source([os.fspath(path) for path in paths], missing, format_name, typed)
     if hasattr(data, "read") and hasattr(data, "readable"):
-        return _open_file(data, missing, format_name, typed)
+        from likely.data.files import stream_source
+
+        if isinstance(data, io.TextIOBase):
+            raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")
+        if format_name is None:
+            expected = "expected the format of an open file, got none: "
+            raise ValueError(Advice(expected, OPEN_WITH_FORMAT, ", such as 'csv'"))
+        name = getattr(data, "name", None)
+        label = repr(name) if isinstance(name, str) else "the stream"
+        return stream_source(data, label, missing, parse_format(format_name), typed)
     if format_name is not None:
         raise ValueError(
             f"expected a path or an open file with a format, got {type(data).__name__} and {format_name!r}"
@@ -185,19 +191,6 @@ def _is_path(data: Any) -> bool:
 
 def _described(data: Any) -> str:
     return f"{type(data).__name__} of {data.ndim} dimensions" if isinstance(data, np.ndarray) else type(data).__name__
-
-
-def _open_file(data: Any, missing: tuple[str, ...], format_name: str | None, typed: bool) -> Source:
-    from likely.data.files import stream_source
-
-    if isinstance(data, io.TextIOBase):
-        raise TypeError("expected a file opened in binary mode, got one in text mode: open it with mode 'rb'")
-    if format_name is None:
-        raise ValueError(Advice("expected the format of an open file, got none: ", OPEN_WITH_FORMAT, ", such as 'csv'"))
-    name = getattr(data, "name", None)
-    return stream_source(
-        data, repr(name) if isinstance(name, str) else "the stream", missing, parse_format(format_name), typed
-    )
 
 
 def _in_memory(data: Any) -> Source | None:

@@ -1,7 +1,4 @@
-"""What the columns of a table mean: numbers, categories, yes/no, dates, text. And tables read under it.
-
-Arrow is imported when the first table is read, and not before.
-"""
+"""What the columns of a table mean: numbers, categories, yes/no, dates, text. And tables read under it."""
 
 import difflib
 import math

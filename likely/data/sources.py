@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from likely.data.arrow import UNNAMED, is_named, plain_batch
 from likely.data.hashing import sample_batches, sample_stream
@@ -209,20 +209,16 @@ class StreamSource(Source):
         self._file.write(content)
 
 
-class TypeInference(NamedTuple):
-    """How the cells of a kind of text file become typed."""
-
-    widen: Callable[[pa.DataType, Any], pa.DataType]
-    """returns a type that holds what one holds, and a column"""
-    cast: Callable[[Any, pa.DataType], Any]
-    """returns a column in the type that was found"""
-
-
 class TypedSource(Source):
-    """Rows of text files, in types found by a first pass over all of them. What is small is kept from that pass."""
+    """Rows of text files, in types found by a first pass over all of them. What is small is kept from that pass.
 
-    def __init__(self, raw: Source, inference: TypeInference) -> None:
-        self._raw, self._inference = raw, inference
+    ``widen`` returns a type that holds what one holds, and a column; ``cast`` a column in the type that was found.
+    """
+
+    def __init__(
+        self, raw: Source, widen: Callable[[pa.DataType, Any], pa.DataType], cast: Callable[[Any, pa.DataType], Any]
+    ) -> None:
+        self._raw, self._widen, self._cast = raw, widen, cast
         self._kept: list[pa.RecordBatch] | None = None
         self._sample: list[pa.RecordBatch] = []
         self.unit, self.total = raw.unit, raw.total
@@ -237,7 +233,7 @@ class TypedSource(Source):
         for i, batch in enumerate(self._raw.batches()):
             metadata = batch.schema.metadata if i == 0 else metadata
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                types[name] = self._inference.widen(types.get(name, pa.null()), column)
+                types[name] = self._widen(types.get(name, pa.null()), column)
             size += batch.nbytes
             if kept is not None:
                 kept = [*kept, batch] if size <= KEPT else None
@@ -268,7 +264,7 @@ class TypedSource(Source):
     def _typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns = [
-            self._inference.cast(found[name], kind) if name in found else pa.nulls(batch.num_rows, kind)
+            self._cast(found[name], kind) if name in found else pa.nulls(batch.num_rows, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -13,7 +13,7 @@ from typing import IO, Any
 from likely.data.arrow import is_dictionary_text, is_text, plain, text_of
 from likely.data.atomic import replacing
 from likely.data.paths import Format, parse_format
-from likely.lazy import pa, pc
+from likely.lazy import pa, pc, pq
 
 # What makes a cell a formula to a spreadsheet, in full width too; a number with a sign is only a number.
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
@@ -80,9 +80,7 @@ def _writer(stream: IO[bytes], form: str, schema: pa.Schema, escape_formulas: bo
     if form == "jsonl":
         return SimpleNamespace(write_table=partial(_write_json, stream))
     if form == "parquet":
-        from pyarrow.parquet import ParquetWriter
-
-        return ParquetWriter(stream, schema)
+        return pq.ParquetWriter(stream, schema)
     if form == "arrow":
         return pa.ipc.new_file(stream, schema)
     return _CsvWriter(stream, schema.names, "\t" if form == "tsv" else ",", escape_formulas)
