@@ -34,17 +34,13 @@ class Files(Source):
 
     def __init__(self, files: list[File], missing: tuple[str, ...]) -> None:
         self._files, self._missing = files, missing
+        self.text = files[0].format.text
+        """whether types are not written in the files"""
         self._sizes = [file.size for file in files]
         self.total = sum(self._sizes)
         self._tell: Callable[[], int] = lambda: 0
 
-    @property
-    def text(self) -> bool:
-        """Whether the files are text, in which types are not written."""
-        return self._files[0].format.text
-
-    def opened(self, file: File) -> Any:
-        """Return a file's bytes, decompressed."""
+    def _opened(self, file: File) -> Any:
         raw = file.opened()
         self._tell = raw.tell
         return raw if file.format.compression is None else pa.CompressedInputStream(raw, file.format.compression)
@@ -63,7 +59,7 @@ class Files(Source):
                 types[name] = common_type(types[name], kind)
         return pa.schema(list(types.items()))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
         return read_ahead(self._read())
 
@@ -82,7 +78,7 @@ class Files(Source):
 
     def _pieces(self, file: File) -> Iterator[pa.RecordBatch]:
         if file.format.text:
-            return _text_batches(lambda: self.opened(file), file.label, file.format, self._missing)
+            return _text_batches(lambda: self._opened(file), repr(file.path), file.format, self._missing)
         return self._stored(file)
 
     def _stored(self, file: File) -> Iterator[pa.RecordBatch]:
@@ -105,7 +101,7 @@ class Files(Source):
             odd = sorted(set(found) ^ names)[0]
             has = "has" if odd in found else "lacks"
             raise ValueError(
-                f"expected the columns of {self._files[0].label} in {file.label} too, got others: it {has} {odd!r}"
+                f"expected the columns of {self._files[0].path!r} in {file.path!r} too, got others: it {has} {odd!r}"
             )
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
@@ -154,7 +150,7 @@ def _arrow(file: File) -> Any:
 def _stored_schema(file: File) -> pa.Schema:
     with _readable(file.path, file.format.name):
         schema = _parquet(file.opened()).schema_arrow if file.format.name == "parquet" else _arrow(file).schema
-        check_names(schema.names, file.label)
+        check_names(schema.names, repr(file.path))
         return plain_batch(schema.empty_table()).schema
 
 
@@ -197,7 +193,7 @@ def path_source(paths: list[str], missing: tuple[str, ...], format_name: str | N
         raise ValueError(f"expected files of one format, got {' and '.join(kinds)}: read them one by one")
     if len(files) == 1 and not files[0].is_regular:
         stream = open(files[0].path, "rb")  # noqa: SIM115, lives as long as the source
-        source = stream_source(stream, files[0].label, missing, files[0].format, typed)
+        source = stream_source(stream, repr(files[0].path), missing, files[0].format, typed)
         weakref.finalize(source, stream.close)
         return source
     rows = Files(files, missing)
@@ -253,13 +249,9 @@ class ParquetChunk(Source):
         """The types of the columns."""
         return pa.ipc.read_schema(pa.py_buffer(self.wanted))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
-        return read_ahead(self._read(BATCH))
-
-    def dictionary_batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows; text that is dictionary-encoded stays so."""
-        return read_ahead(self._read(BATCH, dictionaries=True))
+        return read_ahead(self._read(BATCH, dictionaries=dictionaries))
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return the first rows, of which no more are read."""

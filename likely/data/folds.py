@@ -19,6 +19,8 @@ from likely.data.hashing import Keys, row_keys
 from likely.data.table import Table
 from likely.statistics import Array, Assignment
 
+HeldOut = Callable[[Table, Assignment], tuple[Table, Assignment]]
+"""What leaves out the rows of a fold, and of others the share of each that is in it."""
 MOST = 10_000
 """So many distinct rows are counted at most. Each that makes up more than one in so many of all rows is among them."""
 
@@ -96,7 +98,7 @@ class HashedFolds:
             np.concatenate([np.ones(len(single)), shares]),
         )
 
-    def held_out(self, fold: int) -> Callable[[Table, Assignment], tuple[Table, Assignment]]:
+    def held_out(self, fold: int) -> HeldOut:
         """Return what leaves out a fold: found on the workers, by the content of the rows."""
         return partial(self._rest, fold)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likely.data.arrow import concat_batches
 from likely.data.cells import encoded_target
 from likely.data.distinct import sample_rows
-from likely.data.folds import whole_weights
+from likely.data.folds import HeldOut, whole_weights
 from likely.data.hashing import row_keys
 from likely.data.labels import read_assignment, read_labels, read_weights
 from likely.data.rows import Rows
@@ -95,7 +95,7 @@ class Labelling:
     schema: Schema
     y: Any = None
     weights: Any = None
-    held_out: Callable[[Table, Assignment], tuple[Table, Assignment]] | None = None
+    held_out: HeldOut | None = None
     partly: bool = True
 
     def batches(self, rows: Rows, *, note: bool = True, buffer: CellBuffer | None = None) -> Iterator[Labelled]:
@@ -152,7 +152,7 @@ class LabelledRows(NamedTuple):
         """A label for each row, or the name of the column that holds it."""
         return self.labelling.y
 
-    def without(self, held_out: Callable[[Table, Assignment], tuple[Table, Assignment]]) -> Self:
+    def without(self, held_out: HeldOut) -> Self:
         """Return the rows of all cross-validation folds but one."""
         return self._replace(labelling=replace(self.labelling, held_out=held_out))
 

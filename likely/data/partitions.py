@@ -140,15 +140,10 @@ class Engine(Source, ABC):
     def contents(self) -> Iterator[Any]:
         """Return the content of all partitions in their order, one after another, whole or in parts."""
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows, brought here one partition at a time."""
         for content in self.contents():
-            yield from open_rows(content).batches()
-
-    def dictionary_batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows; columns of text may come as dictionaries."""
-        for content in self.contents():
-            yield from open_rows(content).batches(dictionaries=True)
+            yield from open_rows(content).batches(dictionaries=dictionaries)
 
     @abstractmethod
     def lazily(self, answer: Answering) -> Any:

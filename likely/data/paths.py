@@ -82,11 +82,6 @@ class File(NamedTuple):
     """the file system of a URL, as fsspec knows it"""
 
     @property
-    def label(self) -> str:
-        """The file in a message."""
-        return repr(self.path)
-
-    @property
     def size(self) -> int:
         """How many bytes it has."""
         return int(os.stat(self.path).st_size if self.system is None else self.system.size(self.path) or 0)

@@ -18,6 +18,7 @@ from likely.data.arrow import (
     concat_batches,
     from_records,
     from_values,
+    is_named,
     plain_batch,
     words_as_missing,
 )
@@ -58,7 +59,7 @@ class Rows:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the columns, or None if they have none."""
-        return tuple(self.schema.names) if self._source.named else None
+        return tuple(self.schema.names) if is_named(self.schema) else None
 
     def with_missing(self, words: Collection[str]) -> Rows:
         """Return the same rows, in which more words stand for a missing cell."""
@@ -72,7 +73,7 @@ class Rows:
         2
         """
         table = pa.Table.from_batches(self._source.batches(), self.schema).filter(pa.array(chosen))
-        return Rows(TableSource(table, named=self._source.named), self.missing)
+        return Rows(TableSource(table, named=self.names is not None), self.missing)
 
     @property
     def progress(self) -> Progress:
@@ -84,7 +85,7 @@ class Rows:
 
         ``dictionaries``: columns of text may come as dictionaries, where that is how they are stored.
         """
-        for batch in self._source.dictionary_batches() if dictionaries else self._source.batches():
+        for batch in self._source.batches(dictionaries=dictionaries):
             yield words_as_missing(batch, self.missing)
 
     def count(self) -> int:

@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any
 
-from likely.data.arrow import UNNAMED, is_named, plain_batch
+from likely.data.arrow import UNNAMED, plain_batch
 from likely.data.hashing import sample_batches, sample_stream
 from likely.lazy import pa
 
@@ -37,18 +37,12 @@ class Source:
     in_memory: bool = False
     """whether all rows are in memory"""
 
-    @property
-    def named(self) -> bool:
-        """Whether the columns have names."""
-        return is_named(self.schema)
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
+        """Return all rows, from the first one on.
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows, from the first one on."""
+        ``dictionaries``: of columns of text, those that a file keeps as dictionaries may come so.
+        """
         raise NotImplementedError
-
-    def dictionary_batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows; of columns of text, those that a file keeps as dictionaries may come so."""
-        return self.batches()
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return up to so many rows."""
@@ -96,7 +90,7 @@ class RepeatableSource(Source):
     ) -> None:
         self.schema, self._ask, self.total = plain_batch(schema.empty_table()).schema, ask, total
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
         self.done = 0
         for batch in self._whole():
@@ -145,7 +139,7 @@ class SinglePassSource(Source):
         self._live = iter(batches)
         self._started = False
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows, if nobody has asked for them before."""
         if self._started:
             raise RuntimeError("expected rows that pass by to be read once, got a second reading")
@@ -182,7 +176,7 @@ class StreamSource(Source):
         first = next(self.batches(), None)
         return pa.schema([]) if first is None else first.schema
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows: those that were read already, then those that come."""
         self.done = number = 0
         while True:
@@ -246,7 +240,7 @@ class TypedSource(Source):
         self._kept = None if kept is None else [self._typed(batch, schema) for batch in kept]
         return schema
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
         schema = self.schema
         self.done = 0

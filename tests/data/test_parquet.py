@@ -117,7 +117,7 @@ def test_text_that_a_file_keeps_as_places_is_not_written_out(tmp_path):
         path = tmp_path / f"{name}.parquet"
         frame.to_parquet(path, index=False, row_group_size=300, use_dictionary=coded)
         (part,) = cut([str(path)], names)
-        found = list(part.dictionary_batches())
+        found = list(part.batches(dictionaries=True))
         assert {pa.types.is_dictionary(batch.schema.field("label").type) for batch in found} == {coded}
         assert {batch.schema.field("note").type for batch in found} == {part.schema.field("note").type}
         written = [row for batch in found for row in batch.to_pylist()]
@@ -146,6 +146,9 @@ def test_labels_of_files_that_differ_are_of_one_type(tmp_path):
     frame[200:].assign(label=list(map(str, labels[200:]))).to_parquet(tmp_path / "1.parquet", index=False)
     parts = cut(map(str, tmp_path.glob("*")), frame.columns)
     found = [
-        label for part in parts for batch in part.dictionary_batches() for label in batch.column("label").to_pylist()
+        label
+        for part in parts
+        for batch in part.batches(dictionaries=True)
+        for label in batch.column("label").to_pylist()
     ]
     assert found == list(map(str, labels))
