@@ -1,15 +1,17 @@
 """Arrow columns in few types: numbers, yes/no, text, categories, dates. And Python's values as such columns."""
 
+from __future__ import annotations
+
 import datetime
 import decimal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import reduce
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likely.lazy import pa, pc
 
 UNNAMED = {b"likely": b"unnamed"}
 """Metadata of the schema of a table whose columns have only numbers."""
@@ -23,6 +25,15 @@ _BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
 def is_named(schema: pa.Schema) -> bool:
     """Say whether the columns of a table have names."""
     return (schema.metadata or {}).get(b"likely") != b"unnamed"
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value, or text, is a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -42,6 +53,20 @@ def is_true_or_false(text: Any) -> bool:
     (True, False)
     """
     return bool(pc.all(pc.is_in(text.drop_null(), value_set=pa.array(_BOOLEANS, text.type))).as_py())
+
+
+def casts(text: Any, kind: pa.DataType) -> bool:
+    """Say whether all cells of text that are there can be cast to a type.
+
+    >>> casts(pa.array(["1", None]), pa.int64()), casts(pa.array(["1", "a"]), pa.int64())
+    (True, False)
+    """
+    try:
+        text.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
+        text.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def plain(array: Any) -> Any:
@@ -138,6 +163,16 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     return pa.large_string() if any(map(types.is_large_string, both)) else pa.string()
 
 
+def as_floats(column: Any) -> NDArray[Any]:
+    """Return a column of numbers or yes and no as NumPy's floats, NaN where a cell is missing.
+
+    >>> as_floats(pa.array([True, None, False])).tolist()
+    [1.0, nan, 0.0]
+    """
+    column = column if pa.types.is_floating(column.type) else column.cast(pa.float64(), safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
 def recast(array: Any, kind: pa.DataType) -> Any:
     """Return a column in a wider type."""
     if array.type == kind:
@@ -183,7 +218,8 @@ def words_as_missing(batch: pa.RecordBatch, words: Collection[str]) -> pa.Record
     """Return a batch in which text and numbers that stand for a missing cell are missing."""
     if not words:
         return batch
-    columns, numbers = list(batch.columns), _as_numbers(words)
+    columns = list(batch.columns)
+    numbers = pa.array([float(word) for word in words if is_number(word) and not np.isnan(float(word))], pa.float64())
     for j, column in enumerate(columns):
         if is_text(column.type):
             columns[j] = words_as_null(column, words)
@@ -197,15 +233,6 @@ def words_as_missing(batch: pa.RecordBatch, words: Collection[str]) -> pa.Record
             if pc.any(found).as_py():
                 columns[j] = pc.replace_with_mask(column, found, pa.scalar(None, column.type))
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _as_numbers(words: Collection[str]) -> Any:
-    """Return the numbers among some words."""
-    numbers = []
-    for word in words:
-        with suppress(ValueError):
-            numbers.append(float(word))
-    return pa.array([number for number in numbers if number == number], pa.float64())
 
 
 def words_as_null(column: Any, words: Collection[str], *, trimmed: bool = False) -> Any:

@@ -1,25 +1,25 @@
 """Arrow columns as the cells of a table: numbers, yes/no as 1 and 0, categories as codes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likely.data.arrow import LABELS, is_named, is_text, plain, text_of, words_as_null
+from likely.data.arrow import LABELS, as_floats, casts, is_named, is_text, plain, text_of, words_as_null
 from likely.data.dates import date_part
 from likely.data.labels import text_array
-from likely.data.schema import NO, YES, UnlikeSampleError
-from likely.data.table import CellBuffer, listed
-from likely.messages import Advice, Setting
+from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError, check_name
+from likely.data.table import CellBuffer, Table, listed
+from likely.lazy import pa, pc
+from likely.messages import Advice, Setting, warn
 from likely.statistics import Labels
-
-if TYPE_CHECKING:
-    from likely.data.schema import Column, Schema
 
 _LARGEST = 1 << 28
 """So many bytes the names of the categories of a column may take."""
@@ -58,36 +58,24 @@ class UnfitCellError(ValueError):
         )
 
 
-class Cells(NamedTuple):
-    """The columns that are not there, the cells, and the names of categories and the texts by column."""
-
-    absent: list[str]
-    cells: NDArray[Any]
-    categories: dict[int, Labels]
-    strings: dict[int, Any]
-
-
-def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, predicting: bool) -> Cells:
-    """Return the cells of a batch."""
+def read_cells(
+    schema: Schema, batch: Any, numbers: Sequence[int], buffer: CellBuffer, *, note: bool, predicting: bool
+) -> Table:
+    """Return the cells of a batch; ``note``: whether to warn of columns that are not there."""
     found = _found(schema, batch)
     wanted = [column for column in schema.columns if column.kind != "ignore"]
     absent = [column.name for column in wanted if column.name not in found]
     if absent and len(absent) == len(wanted):
         got = listed(batch.schema.names)
         raise ValueError(f"expected a table with the columns {absent[:5]}, got one with none of them: {got}")
-    if all(column.kind == "number" for column in wanted) and len(wanted) == len(schema.columns) and not absent:
-        where_they_lie = strided_matrix([found[column.name] for column in wanted])
-        if where_they_lie is not None:
-            return Cells([], where_they_lie, {}, {})
-    small = (
-        all(
-            column.kind == "number" and (column.name not in found or found[column.name].type == pa.float32())
-            for column in wanted
-        )
-        and len(found) > 0
-    )
-    dtype = np.float32 if small else np.float64
-    cells = buffer.cells(batch.num_rows, len(schema.names), dtype)
+    table = Table(np.empty(0), schema.names if schema.named else None, kinds=schema.kinds, numbers=numbers)
+    only_numbers = all(column.kind == "number" for column in wanted)
+    if only_numbers and len(wanted) == len(schema.columns) and not absent:
+        in_place = strided_matrix([found[column.name] for column in wanted])
+        if in_place is not None:
+            return replace(table, cells=in_place)
+    small = only_numbers and found and all(found[c.name].type == pa.float32() for c in wanted if c.name in found)
+    cells = buffer.cells(batch.num_rows, len(schema.names), np.float32 if small else np.float64)
     categories: dict[int, Labels] = {}
     strings: dict[int, Any] = {}
     j = 0
@@ -109,10 +97,12 @@ def read_cells(schema: "Schema", batch: Any, numbers: Sequence[int], buffer: Cel
             else:
                 cells[:, j] = part
             j += 1
-    return Cells(absent, cells, categories, strings)
+    if absent and note:
+        warn(f"expected all columns of the first table, got none named {listed(absent)}: their cells are missing")
+    return replace(table, cells=cells, categories=categories, strings=strings)
 
 
-def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
+def _found(schema: Schema, batch: Any) -> dict[str, Any]:
     """Return the columns of a batch by the schema's names."""
     names = batch.schema.names
     if not is_named(batch.schema) or not schema.named:
@@ -127,7 +117,7 @@ def _found(schema: "Schema", batch: Any) -> dict[str, Any]:
     return {name: plain(batch.column(j)) for j, name in enumerate(names) if name in known}
 
 
-def _read(column: "Column", cells: Any, numbers: Sequence[int], *, predicting: bool, tentative: bool) -> list[Any]:
+def _read(column: Column, cells: Any, numbers: Sequence[int], *, predicting: bool, tentative: bool) -> list[Any]:
     """Return what a column becomes: floats, or the names of categories and codes, or None if missing."""
     try:
         return _parts_of(column, cells, predicting=predicting, tentative=tentative)
@@ -143,16 +133,17 @@ def _read(column: "Column", cells: Any, numbers: Sequence[int], *, predicting: b
         raise ValueError(error.sentence(column.name, where)) from None
 
 
-def _parts_of(column: "Column", cells: Any, *, predicting: bool, tentative: bool) -> list[Any]:
+def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) -> list[Any]:
     if not column.outputs:
         return []
     if cells is None or pa.types.is_null(cells.type):
         return [None] * len(column.outputs)
-    _check_readable(cells, column)
+    if source_of(cells.type) == "other":
+        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
     if column.kind == "date":
         moments = timestamps(cells)
         parts = [date_part(moments, part) for part in column.parts]
-        return [_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
+        return [as_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
     if column.kind == "text":
         texts = text_of(cells).cast(pa.large_string())
         return [texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts]
@@ -162,28 +153,13 @@ def _parts_of(column: "Column", cells: Any, *, predicting: bool, tentative: bool
         if column.source in ("integer", "number") and source_of(cells.type) == "text":
             with suppress(UnfitCellError):  # in a file that is read as text, what was 1 may be written as 1.0
                 cells = _numbers(cells)
-        return [_floats(_yes_or_no(cells, predicting=predicting))]
+        return [as_floats(_yes_or_no(cells, predicting=predicting))]
     numbers = _numbers(cells)
     if tentative and column.kind == "integer" and column.source == "number" and pa.types.is_floating(numbers.type):
         odd = pc.and_(pc.not_equal(numbers, pc.trunc(numbers)), pc.invert(pc.is_nan(numbers)))
         if (row := pc.index(odd, True).as_py()) >= 0:
             raise UnlikeSampleError("expected whole numbers", column.name, numbers[row].as_py(), "number")
-    return [_floats(numbers)]
-
-
-def _check_readable(cells: Any, column: "Column") -> None:
-    if source_of(cells.type) == "other":
-        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
-
-
-def _floats(cells: Any) -> NDArray[Any]:
-    kind = cells.type
-    floats: NDArray[Any] = (
-        cells
-        if pa.types.is_floating(kind)
-        else cells.cast(pa.uint8() if pa.types.is_boolean(kind) else kind).cast(pa.float64(), safe=False)
-    ).to_numpy(zero_copy_only=False)
-    return floats
+    return [as_floats(numbers)]
 
 
 def _numbers(cells: Any) -> Any:
@@ -202,18 +178,14 @@ def _decoded(cells: Any) -> Any:
 
 def _cast_text(cells: Any, kind: pa.DataType, expected: str) -> Any:
     text = words_as_null(pc.utf8_trim_whitespace(cells), [""], trimmed=True)
-    try:
-        text.slice(0, 64).cast(kind)
+    with suppress(pa.ArrowInvalid):
+        text.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
         return text.cast(kind)
-    except pa.ArrowInvalid:
-        first, last = 0, len(text)
+    first, last = 0, len(text)
     while last - first > 1:  # the first cell that does not fit is in text[first:last]
         middle = (first + last) // 2
-        try:
-            text.slice(first, middle - first).cast(kind)
-            first = middle
-        except pa.ArrowInvalid:
-            last = middle
+        fits = casts(text.slice(first, middle - first), kind)
+        first, last = (middle, last) if fits else (first, middle)
     return _refuse(expected, cells, first)
 
 
@@ -259,7 +231,7 @@ def _other_word(word: str, known: tuple[str, ...], others: tuple[str, ...]) -> s
     return other.upper() if word.isupper() else other.capitalize() if word.istitle() else other
 
 
-def _canonical(cells: Any, column: "Column") -> Any:
+def _canonical(cells: Any, column: Column) -> Any:
     """Return the text of categories; where they were numbers first, "3.0" is "3"."""
     text = text_of(cells)
     if column.source in ("number", "integer", "boolean") and source_of(cells.type) == "text":
@@ -313,16 +285,34 @@ def timestamps(cells: Any) -> Any:
         return _cast_text(cells, pa.timestamp("us"), "a date such as 2024-02-29 or 2024-02-29 18:30")
 
 
-def encoded_labels(column: Any, name: str) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the distinct labels of a column, None among them if it stands there, and the index of each row's."""
-    cells = plain(column)
+def read_target(batch: pa.RecordBatch | pa.Table, name: str) -> Labels:
+    """Return the labels in a column: text, integers or true and false, as an array.
+
+    If some are missing, it is an array of objects with None in their place.
+
+    >>> read_target(pa.table({"income": ["low", None, "high"]}), "income")
+    array(['low', None, 'high'], dtype=object)
+    """
+    labels, indices = encoded_target(batch, name)
+    return labels[indices]
+
+
+def encoded_target(batch: pa.RecordBatch | pa.Table, name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Return the distinct labels in a column, None among them if it stands there, and the index of each row's.
+
+    >>> labels, indices = encoded_target(pa.table({"income": ["low", None, "high", "low"]}), "income")
+    >>> labels.tolist(), indices.tolist()
+    (['low', 'high', None], [0, 2, 1, 0])
+    """
+    check_name(name, list(batch.schema.names), "expected the name of a column as target")
+    cells = plain(batch.column(name))
     if source_of(cells.type) == "other":
         raise ValueError(f"expected labels in column {name!r}, got {cells.type}: give text, integers or true and false")
     values, indices = _values_in(cells)
     codes = pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)
-    if indices.null_count == 0:
-        return _distinct_labels(values, name), codes
-    return _distinct_labels(pa.concat_arrays([values, pa.nulls(1, values.type)]), name), codes
+    if indices.null_count:
+        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return _distinct_labels(values, name), codes
 
 
 def _values_in(cells: Any) -> tuple[Any, Any]:
@@ -362,21 +352,6 @@ def _labels(values: list[Any], dtype: Any) -> Labels:
     return np.array(values, dtype=dtype)
 
 
-class _Matrix:
-    """What NumPy takes for a matrix; it keeps the columns alive."""
-
-    def __init__(self, columns: list[NDArray[Any]], distance: int) -> None:
-        self._columns = columns
-        first = columns[0]
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": first.dtype.str,
-            "data": (first.ctypes.data, True),
-            "shape": (len(first), len(columns)),
-            "strides": (first.itemsize, distance),
-        }
-
-
 def strided_matrix(columns: Sequence[Any]) -> NDArray[Any] | None:
     """Return columns of Arrow as a matrix without a copy; None unless they are floats without nulls at even strides.
 
@@ -395,5 +370,13 @@ def strided_matrix(columns: Sequence[Any]) -> NDArray[Any] | None:
     if len(distances) > 1 or len(cells[0]) == 0:
         return None
     distance = distances.pop() if distances else cells[0].nbytes
-    matrix: NDArray[Any] = np.asarray(_Matrix(cells, distance))
+    strided = {
+        "version": 3,
+        "typestr": cells[0].dtype.str,
+        "data": (addresses[0], True),
+        "shape": (len(cells[0]), len(cells)),
+        "strides": (cells[0].itemsize, distance),
+    }
+    # What NumPy takes for a matrix, and keeps with the columns in it.
+    matrix: NDArray[Any] = np.asarray(SimpleNamespace(__array_interface__=strided, columns=cells))
     return matrix if matrix.flags.aligned and distance % matrix.itemsize == 0 else None

@@ -7,6 +7,8 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
 from threading import Event
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from likely.data.arrow import check_names, is_text, is_true_or_false, words_as_null
-from likely.data.sources import BLOCK, TypeInference
+from likely.data.arrow import casts, check_names, is_number, is_text, is_true_or_false, words_as_null
+from likely.data.sources import BLOCK
 from likely.messages import Advice, Setting, printable
 
 _SEPARATORS = ",;\t|"
@@ -78,7 +80,7 @@ class CsvFile(NamedTuple):
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _names(self, names: list[str]) -> list[str]:
-        if all(_is_number(name) for name in names) and not all(name.isdigit() for name in names):
+        if all(is_number(name) for name in names) and not all(name.isdigit() for name in names):
             raise ValueError(
                 f"expected the names of the columns in the first line of {self.label}, got numbers such as "
                 f"{names[0]!r}: put a line of names above them"
@@ -136,12 +138,12 @@ _TRIED = {kind: (kind, pa.string()) for kind in _TYPES}
 _TRIED |= {pa.null(): _TYPES, pa.int64(): (pa.int64(), pa.float64(), pa.string())}
 
 
-def _csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
+def csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
     """Return a type that holds what ``kind`` holds, and a column of text: of numbers, dates, yes/no or text.
 
-    >>> _csv_type(pa.null(), pa.array(["1", None])), _csv_type(pa.int64(), pa.array(["2.5"]))
+    >>> csv_type(pa.null(), pa.array(["1", None])), csv_type(pa.int64(), pa.array(["2.5"]))
     (DataType(int64), DataType(double))
-    >>> _csv_type(pa.null(), pa.array(["0815"]))
+    >>> csv_type(pa.null(), pa.array(["0815"]))
     DataType(string)
     """
     if kind == pa.string() or column.null_count == len(column):
@@ -149,7 +151,8 @@ def _csv_type(kind: pa.DataType, column: Any) -> pa.DataType:
     return next(tried for tried in _TRIED[kind] if _fits(column, tried))
 
 
-def _cast(column: Any, kind: pa.DataType) -> Any:
+def csv_cast(column: Any, kind: pa.DataType) -> Any:
+    """Return a column of text in a type that fits every cell of it."""
     return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)
 
 
@@ -158,20 +161,13 @@ def _fits(column: Any, kind: pa.DataType) -> bool:
         return True
     if pa.types.is_boolean(kind):
         return is_true_or_false(column)
-    try:
-        column.slice(0, 64).cast(kind)  # Arrow is slow to refuse a long column
-        column.cast(kind)
-    except pa.ArrowInvalid:
+    if not casts(column, kind):
         return False
     # Digits after a first zero are a name, such as a post code, and 0x10 is not meant as a number.
     zero = pc.starts_with(column, "0")
     if pa.types.is_timestamp(kind) or not pc.any(zero).as_py():
         return True
     return not pc.any(pc.match_substring_regex(column.filter(zero).unique(), "^0[0-9xX]")).as_py()
-
-
-CSV_TYPES = TypeInference(_csv_type, _cast)
-"""all cells are text: their types are those that fit every cell"""
 
 
 class _File(io.RawIOBase):
@@ -241,25 +237,12 @@ def _stop(stopped: Event, opened: list[Any]) -> None:
         time.sleep(0.001)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _widths(text: str, separator: str) -> list[int]:
     """Return how many cells each of the first rows has."""
     widths: list[int] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
-            if row:
-                widths.append(len(row))
-            if len(widths) == _SNIFFED:
-                break
-    except csv.Error:
-        pass
+    with suppress(csv.Error):
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        widths.extend(map(len, islice(filter(None, rows), _SNIFFED)))
     return widths
 
 

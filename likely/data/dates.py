@@ -1,16 +1,17 @@
 """Dates split into the parts that a model learns, and made from such parts again."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likely.data.arrow import is_text, text_of
 from likely.data.schema import DATE_TYPE
+from likely.lazy import pa, pc
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")  # fmt: skip # noqa: E501
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -33,7 +34,7 @@ def date_part(moments: Any, part: str) -> Any:
     return pc.hour(moments).cast(pa.string())
 
 
-def dates_from_parts(parts: Mapping[str, Any], generator: "np.random.Generator | None") -> NDArray[np.datetime64]:
+def dates_from_parts(parts: Mapping[str, Any], generator: np.random.Generator | None) -> NDArray[np.datetime64]:
     """Return dates of these parts, NaT where one is missing.
 
     Which day of the month it is among those of the weekday, no part says: it is drawn, or, without a generator, one in

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from likely.data.infer import is_whole
 from likely.data.partitions import Engine, PartitionedRows
 from likely.data.rows import Rows, missing_words
 from likely.data.table import Table
+from likely.lazy import pa
 
 
 def engine_class(data: Any) -> str | None:
@@ -110,9 +112,6 @@ def _has_whole_numbers(data: Any) -> bool:
 
 
 def _is_whole(column: Any) -> bool:
-    import pyarrow as pa
-
-    from likely.data.infer import is_whole
 
     cells = np.asarray(column, dtype=np.float64)
     return not np.isnan(cells).all() and is_whole(pa.array(cells))

@@ -115,16 +115,9 @@ def sample_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) 
     >>> sorted(zip(table.cells[:, 0].tolist(), assignment.weights.tolist()))
     [(5.0, 3.0), (7.0, 1.0)]
     """
-    return lowest_rows(table, assignment, most, seed)[:2]
-
-
-def lowest_rows(table: Table, assignment: Assignment, most: int, seed: Any = 0) -> tuple[Table, Assignment, int]:
-    """Return what ``sample_rows`` does, and the highest key of a row that is drawn (0 if there is none)."""
     table, assignment = _with_weight(table, assignment)
-    keys = row_keys(table, assignment, seed)
-    drawn, weights = _lowest(keys, assignment.weights, most)
-    highest = int(keys[drawn[-1]]) if len(drawn) else 0
-    return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights), highest
+    drawn, weights = _lowest(row_keys(table, assignment, seed), assignment.weights, most)
+    return table.taken(drawn), assignment.taken(drawn)._replace(weights=weights)
 
 
 def content_ranks(table: Table, assignment: Assignment, seed: Any = 0) -> NDArray[np.intp]:

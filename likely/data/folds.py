@@ -7,7 +7,9 @@ their copies are assigned at random, as if they were different rows, and every c
 in each fold, that of the copies assigned to it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,8 @@ from likely.data.hashing import Keys, row_keys
 from likely.data.table import Table
 from likely.statistics import Array, Assignment
 
+HeldOut = Callable[[Table, Assignment], tuple[Table, Assignment]]
+"""What leaves out the rows of a fold, and of others the share of each that is in it."""
 MOST = 10_000
 """So many distinct rows are counted at most. Each that makes up more than one in so many of all rows is among them."""
 
@@ -94,21 +98,14 @@ class HashedFolds:
             np.concatenate([np.ones(len(single)), shares]),
         )
 
-    def held_out(self, fold: int) -> "HeldOutFold":
-        """Return how much rows count where one fold is held out."""
-        return HeldOutFold(self, fold)
+    def held_out(self, fold: int) -> HeldOut:
+        """Return what leaves out a fold: found on the workers, by the content of the rows."""
+        return partial(self._rest, fold)
 
-
-class HeldOutFold(NamedTuple):
-    """How much each row counts where one fold is held out: found on the workers, by their content."""
-
-    folds: HashedFolds
-    fold: int
-
-    def rest(self, table: Table, assignment: Assignment) -> tuple[Table, Assignment]:
+    def _rest(self, fold: int, table: Table, assignment: Assignment) -> tuple[Table, Assignment]:
         """Return the rows that are in other folds, each with the share of it that is there."""
-        rows, folds, shares = self.folds.of(table, assignment)
-        others = folds != self.fold
+        rows, folds, shares = self.of(table, assignment)
+        others = folds != fold
         if shares is None:
             return table.taken(others), assignment.taken(others)
         weights = np.bincount(rows, shares * others, table.rows).astype(np.float64)

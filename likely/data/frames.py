@@ -1,18 +1,20 @@
 """Tables of numbers back into what the user has: Arrow columns with their names, and frames of the user's library."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.arrow import from_values, is_text
+from likely.data.cells import boolean_words, timestamps
+from likely.data.dates import dates_from_parts, in_type, named_type
 from likely.data.schema import Column
 from likely.data.table import Block, Table
+from likely.lazy import pa, pc
 from likely.statistics import Array, Labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # What stands for a part of dates that nobody has seen.
 _UNKNOWN = (("year", "1970"), ("month", "January"), ("weekday", "Monday"), ("hour", "0"))
@@ -24,16 +26,16 @@ def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDAr
     ``names``: those of the categories in ``filled``. None stands for what is still missing.
     """
     own = Block(table, [j]).values()[:, 0]
-    there = ~np.isnan(own)
+    there, nothing = ~np.isnan(own), np.full(len(own), None, dtype=object)
     kind = table.kinds[j]
     if kind == "text":  # what is missing stays so
-        return np.array(table.strings[j].to_pylist(), dtype=object) if j in table.strings else _none(len(own))
+        return np.array(table.strings[j].to_pylist(), dtype=object) if j in table.strings else nothing
     if kind != "category":
         values = np.where(there, own, filled[:, j])
         if kind == "number":
             return values
         return _whole(values, bool if kind == "boolean" else int)
-    out = _none(len(own))
+    out = nothing
     if there.any():
         out[there] = np.asarray(table.categories[j], dtype=object)[own[there].astype(np.int64)]
     found = ~there & ~np.isnan(filled[:, j])
@@ -42,39 +44,29 @@ def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDAr
     return out
 
 
-def _none(rows: int) -> NDArray[Any]:
-    return np.full(rows, None, dtype=object)
-
-
 def _whole(values: Array, kind: type) -> NDArray[Any]:
     """Return numbers as integers or booleans, None where one is missing."""
     return np.array([None if np.isnan(value) else kind(round(value)) for value in values.tolist()], dtype=object)
 
 
-def whole_numbers(values: NDArray[Any], kind: "pa.DataType") -> "pa.Array":
+def whole_numbers(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
     """Return whole numbers in a type of them; those beyond its range become the nearest that it has."""
-    import pyarrow as pa
-
     range_ = np.iinfo(kind.to_pandas_dtype())
     least, most = int(range_.min), int(range_.max)
     return pa.array([None if value is None else min(max(value, least), most) for value in values.tolist()], kind)
 
 
-def column_type(column: Column | None) -> "pa.DataType":
+def column_type(column: Column | None) -> pa.DataType:
     """Return the type of a column of whole numbers."""
-    import pyarrow as pa
-
     return pa.uint64() if column is not None and column.type else pa.int64()
 
 
-def in_words(values: NDArray[Any], words: Sequence[str]) -> "pa.Array":
+def in_words(values: NDArray[Any], words: Sequence[str]) -> pa.Array:
     """Return true and false as the words for no and yes."""
-    import pyarrow as pa
-
     return pa.array([None if value is None else words[value] for value in values.tolist()], pa.string())
 
 
-def _digits(column: "pa.ChunkedArray", known: Column | None) -> tuple[str, str]:
+def _digits(column: pa.ChunkedArray, known: Column | None) -> tuple[str, str]:
     """Return how no and yes are written where numbers stood for them, or else that they are false and true."""
     if known is None or known.source not in ("integer", "number"):
         return "false", "true"
@@ -82,25 +74,17 @@ def _digits(column: "pa.ChunkedArray", known: Column | None) -> tuple[str, str]:
     return ("0.0", "1.0") if shown and "." in shown[0] else ("0", "1")
 
 
-def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column | None) -> "pa.ChunkedArray":
+def filled_column(column: pa.ChunkedArray, values: NDArray[Any], known: Column | None) -> pa.ChunkedArray:
     """Return a column with values in place of missing cells, of its own type if that holds them. Others stay.
 
     ``known``: the column that was learned, which says how cells are written where there are none.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from likely.data.arrow import is_text
-    from likely.data.cells import boolean_words
-
     is_missing = column.is_null(nan_is_null=True)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     missing = values[is_missing.to_numpy()]
     empty, learned = pa.types.is_null(column.type), () if known is None else known.words
     if missing.dtype.kind == "M":
-        from likely.data.dates import in_type
-
         kind = pa.timestamp("us") if pa.types.is_null(column.type) else column.type
         found = in_type(missing, kind)
     elif all(type(value) is int for value in missing) and (empty or pa.types.is_integer(column.type)):
@@ -119,11 +103,9 @@ def filled_column(column: "pa.ChunkedArray", values: NDArray[Any], known: Column
 
 
 def moments(
-    column: Column, cells: Mapping[str, NDArray[Any]], generator: "np.random.Generator | None"
+    column: Column, cells: Mapping[str, NDArray[Any]], generator: np.random.Generator | None
 ) -> NDArray[np.datetime64]:
     """Return the dates of a column whose parts were found; what is the same in all rows the column knows."""
-    from likely.data.dates import dates_from_parts
-
     found = dict(zip(column.parts, cells.values(), strict=True))
     rows = len(next(iter(found.values())))
     fixed = {part: [value] * rows for part, value in (*_UNKNOWN, *column.fixed.items())}
@@ -131,15 +113,9 @@ def moments(
 
 
 def drawn_dates(
-    column: Column, cells: Mapping[str, NDArray[Any]], given: Any, generator: "np.random.Generator"
-) -> "pa.Array":
+    column: Column, cells: Mapping[str, NDArray[Any]], given: Any, generator: np.random.Generator
+) -> pa.Array:
     """Return dates whose parts were drawn, or the one that was given, in the type of their column."""
-    import pyarrow.compute as pc
-
-    from likely.data.arrow import from_values
-    from likely.data.cells import timestamps
-    from likely.data.dates import in_type, named_type
-
     dates: Any = moments(column, cells, generator)
     if given is not None:
         cell = timestamps(from_values([given], f"column {column.name!r}"))
@@ -148,14 +124,12 @@ def drawn_dates(
     return in_type(dates, named_type(column.type))
 
 
-def arrow(columns: Mapping[str, NDArray[Any]]) -> "pa.Table":
+def arrow(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
     """Return columns as an Arrow table."""
-    import pyarrow as pa
-
     return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
 
 
-def like(table: "pa.Table", data: Any) -> Any:
+def like(table: pa.Table, data: Any) -> Any:
     """Return an Arrow table as the kind of frame that some data are: pandas, Polars, or Arrow."""
     library = type(data).__module__.split(".")[0]
     if library == "pandas":

@@ -1,18 +1,19 @@
-"""Hashes of 64 bits, the same on every machine: of texts, of rows of a table, and of rows of Arrow batches."""
+"""Hashes of rows by their content, the same on every machine; and samples, for which a hash decides."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+from likely.data.arrow import as_floats, is_text
 from likely.data.table import Block, SparseRows, Table
+from likely.lazy import pa
 from likely.statistics import Array, Assignment
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Keys = NDArray[np.uint64]
 
@@ -41,13 +42,21 @@ def text_keys(texts: Iterable[Any]) -> Keys:
     return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
 
 
-def string_hashes(texts: Any) -> NDArray[np.intp]:
-    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
+def _hashed(texts: Any) -> Keys:
     from likely.text.documents import buffers
 
-    keys = (native.hash_texts(buffers(texts)) >> np.uint64(1)).astype(np.intp)
+    return np.array(native.hash_texts(buffers(texts)))
+
+
+def _is_null(column: Any) -> NDArray[np.bool_]:
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+
+
+def string_hashes(texts: Any) -> NDArray[np.intp]:
+    """Return a number of each text of an Arrow array that depends on nothing but the text; −1 where it is missing."""
+    keys = (_hashed(texts) >> np.uint64(1)).astype(np.intp)
     if texts.null_count:
-        keys[texts.is_null().to_numpy(zero_copy_only=False)] = -1
+        keys[_is_null(texts)] = -1
     return keys
 
 
@@ -127,7 +136,7 @@ def _cell_keys(cells: Array, names: Keys | None) -> Keys:
     return keys
 
 
-def content_keys(batch: "pa.RecordBatch") -> Keys:
+def content_keys(batch: pa.RecordBatch) -> Keys:
     """Return a hash of every row's cells: the same of integers and floats, and wherever a column stands."""
     keys = np.zeros(batch.num_rows, dtype=np.uint64)
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -141,10 +150,6 @@ def content_keys(batch: "pa.RecordBatch") -> Keys:
 
 
 def _text_keys(column: Any) -> Keys | None:
-    import pyarrow as pa
-
-    from likely.data.arrow import is_text
-    from likely.text.documents import buffers
 
     if pa.types.is_dictionary(column.type):
         names = _text_keys(column.dictionary)
@@ -154,21 +159,88 @@ def _text_keys(column: Any) -> Keys | None:
         return np.asarray(np.append(names, GOLDEN)[codes])
     if not is_text(column.type):
         return None
-    keys = np.array(native.hash_texts(buffers(column)))
+    keys = _hashed(column)
     if column.null_count:
-        keys[column.is_null().to_numpy(zero_copy_only=False)] = GOLDEN
+        keys[_is_null(column)] = GOLDEN
     return keys
 
 
 def _numbers(column: Any) -> NDArray[Any] | None:
     """Return a column as floats, NaN where a cell is missing; None if it is of lists, or nothing."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_temporal(kind):
         column = column.cast(pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64())
-    elif pa.types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    elif not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return None
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(as_floats(column), dtype=np.float64)
+
+
+def sample_batches(batches: Sequence[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    """Return at most so many rows of some batches, in their order: those of the lowest keys.
+
+    Rows that are equal have keys of their own: the first of them has the same as a row that is alone, the second
+    another, and so on. So any row is drawn with the same chance, and which are drawn depends on all rows alone.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.record_batch({"a": list(range(1000)), "b": ["even", "odd"] * 500})
+    >>> some = sample_batches([batch], 100)[0]
+    >>> backwards = sample_batches([batch.take(pa.array(range(999, -1, -1)))], 100)[0]
+    >>> some.num_rows, sorted(backwards.column("a").to_pylist()) == some.column("a").to_pylist()
+    (100, True)
+    """
+    starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+    if starts[-1] <= rows:
+        return list(batches)
+    keys = _break_ties(np.concatenate([content_keys(batch) for batch in batches]))
+    chosen = np.sort(np.argpartition(keys, rows)[:rows])
+    bounds = np.searchsorted(chosen, starts)
+    parts = zip(batches, starts, bounds[:-1], bounds[1:], strict=False)
+    return [batch.take(pa.array(chosen[first:last] - start)) for batch, start, first, last in parts]
+
+
+def sample_stream(batches: Iterable[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    """Return at most so many rows of batches that are read once, each row with the same chance, in their order.
+
+    A hash of its number decides whether a row is drawn: of content, all rows would have to be remembered to
+    distinguish equal ones.
+
+    >>> import pyarrow as pa
+    >>> batches = [pa.record_batch({"a": list(range(first, first + 100))}) for first in range(0, 1000, 100)]
+    >>> some = sample_stream(batches, 50)
+    >>> sum(batch.num_rows for batch in some), len(some)
+    (50, 10)
+    """
+    kept: list[tuple[Keys, pa.RecordBatch]] = []
+    highest, count, seen = np.uint64(2**64 - 1), 0, 0
+    for batch in batches:
+        keys = mix64(np.arange(seen, seen + batch.num_rows, dtype=np.uint64) * GOLDEN)
+        seen += batch.num_rows
+        low = np.flatnonzero(keys <= highest)
+        if not len(low):
+            continue
+        kept.append((keys[low], batch if len(low) == batch.num_rows else batch.take(pa.array(low))))
+        count += len(low)
+        if count > 2 * rows:
+            highest, kept = _lowest(kept, rows)
+            count = rows
+    return [batch for _, batch in (_lowest(kept, rows)[1] if count > rows else kept)]
+
+
+def _lowest(kept: list[tuple[Keys, pa.RecordBatch]], rows: int) -> tuple[np.uint64, list[tuple[Keys, pa.RecordBatch]]]:
+    """Return the rows of the lowest keys, which all differ, and the highest of these keys."""
+    highest = np.partition(np.concatenate([keys for keys, _ in kept]), rows - 1)[rows - 1]
+    chosen = ((keys <= highest, keys, batch) for keys, batch in kept)
+    return highest, [(keys[low], batch.filter(pa.array(low))) for low, keys, batch in chosen if low.any()]
+
+
+def _break_ties(keys: Keys) -> Keys:
+    """Return keys of which equal ones are changed, each in another way."""
+    ordered = np.sort(keys)
+    new = np.append(True, ordered[1:] != ordered[:-1])
+    if new.all():
+        return keys
+    order, starts = np.argsort(keys), np.flatnonzero(new)
+    copy = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+    changed = keys.copy()
+    changed[order] = np.where(copy == 0, ordered, mix64(ordered + copy.astype(np.uint64) * GOLDEN))
+    return changed

@@ -1,16 +1,16 @@
 """What columns are, by their types and a sample of their cells."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from likely.data.arrow import is_text, is_true_or_false, plain, text_of
+from likely.data.arrow import casts, is_text, is_true_or_false, plain, text_of
 from likely.data.cells import UnfitCellError, boolean_words, source_of, timestamps
 from likely.data.dates import date_part
 from likely.data.hashing import content_keys
@@ -25,13 +25,12 @@ from likely.data.schema import (
     OTHER_DATES,
     PARTS,
     Column,
+    Schema,
     Seen,
     check_name,
 )
+from likely.lazy import pa, pc
 from likely.messages import Setting
-
-if TYPE_CHECKING:
-    from likely.data.schema import Schema
 
 _WORDS, _MANY_WORDS = 4, 12
 """So many words on average are free text if nearly all or at least half of the cells are distinct."""
@@ -134,7 +133,7 @@ def is_whole(cells: Any) -> bool:
     return whole(cells.slice(0, 64)) and whole(cells)  # most are seen not to be at once
 
 
-def ranges(schema: "Schema", table: pa.Table) -> "Schema":
+def ranges(schema: Schema, table: pa.Table) -> Schema:
     """Return the schema with the ranges of the numbers in some rows, and no others."""
     found = {name: plain(table.column(name)) for name in table.schema.names}
     columns = [
@@ -159,13 +158,13 @@ def _kind_of_text(cells: Any, once: Callable[[], Any], *, codes: bool) -> tuple[
     if len(text) == 0:
         return "category", "missing in the sample"
     distinct = text.unique()
-    if _casts(distinct, pa.float64()) and not pc.any(pc.match_substring_regex(distinct, "^0[0-9]")).as_py():
+    if casts(distinct, pa.float64()) and not pc.any(pc.match_substring_regex(distinct, "^0[0-9]")).as_py():
         if codes and 2 * len(distinct) <= min(2 * _FEW, len(text)):
             return "category", "text that is numbers"
         return "number", "text that is numbers"
     if is_true_or_false(distinct):
         return "boolean", "text that is true or false"
-    if any(_casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
+    if any(casts(distinct, kind) for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"))):
         return "date", "text that is dates"
     word = _word_among_numbers(distinct)
     if word is not None:
@@ -200,15 +199,6 @@ def _word_among_numbers(distinct: Any) -> str | None:
 
 def _all(text: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
-
-
-def _casts(text: Any, kind: pa.DataType) -> bool:
-    try:
-        text.slice(0, 64).cast(kind)
-        text.cast(kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], dict[str, str]]:

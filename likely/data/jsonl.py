@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from likely.data.arrow import check_names, common_type, from_records, is_text, plain_batch, recast, words_as_missing
-from likely.data.sources import BLOCK, TypeInference
+from likely.data.sources import BLOCK
 from likely.native import json_is_deeper
 
 _LONGEST = 64 << 20
@@ -136,13 +136,11 @@ def _pairs(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _json_type(kind: pa.DataType, column: Any) -> pa.DataType:
+def json_type(kind: pa.DataType, column: Any) -> pa.DataType:
+    """Return a type that holds what ``kind`` holds, and a column, which is typed batch by batch."""
     return kind if column.null_count == len(column) and not is_text(kind) else common_type(kind, column.type)
 
 
-def _cast(column: Any, kind: pa.DataType) -> Any:
+def json_cast(column: Any, kind: pa.DataType) -> Any:
+    """Return a column in a wider type."""
     return pa.nulls(len(column), kind) if column.null_count == len(column) else recast(column, kind)
-
-
-JSON_TYPES = TypeInference(_json_type, _cast)
-"""cells are typed batch by batch: the widest of these types"""

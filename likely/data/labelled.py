@@ -4,18 +4,21 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.distinct import lowest_rows
-from likely.data.folds import HeldOutFold, whole_weights
+from likely.data.arrow import concat_batches
+from likely.data.cells import encoded_target
+from likely.data.distinct import sample_rows
+from likely.data.folds import HeldOut, whole_weights
 from likely.data.hashing import row_keys
 from likely.data.labels import read_assignment, read_labels, read_weights
 from likely.data.rows import Rows
-from likely.data.schema import Schema, encoded_target
+from likely.data.schema import Schema
 from likely.data.table import CellBuffer, Table
+from likely.lazy import pa
 from likely.messages import warn
 from likely.statistics import Assignment, Labels, distinct, union
 
@@ -42,14 +45,8 @@ class Labelled(NamedTuple):
         return Labelled(self.table.taken(rows), self.assignment.taken(rows))
 
 
-class Summable(Protocol):
-    """What can be added up."""
-
-    def __add__(self, other: Self) -> Self:
-        """Return both together."""
-
-
-S = TypeVar("S", bound=Summable)
+S = TypeVar("S")
+"""Statistics, which can be added."""
 
 
 class Collected(NamedTuple, Generic[S]):
@@ -73,13 +70,8 @@ class LabelledSample(NamedTuple):
     whole: bool
     labelled: int
     unlabelled: int
-
-
-class _Part(NamedTuple):
-    """What one partition sends; ``bound``: the greatest key that it sends rows of, None if none is left out."""
-
-    sampled: LabelledSample
-    bound: int | None
+    bound: int | None = None
+    """of what one partition sends, the greatest key of a row; None if no row is left out"""
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ class Labelling:
     weights
         a weight for each row
     held_out
-        a cross-validation fold that is left out, and with it rows without a label
+        what leaves out a cross-validation fold, and with it rows without a label
     partly
         whether labels in a list may be missing; those in a column may
     """
@@ -103,7 +95,7 @@ class Labelling:
     schema: Schema
     y: Any = None
     weights: Any = None
-    held_out: HeldOutFold | None = None
+    held_out: HeldOut | None = None
     partly: bool = True
 
     def batches(self, rows: Rows, *, note: bool = True, buffer: CellBuffer | None = None) -> Iterator[Labelled]:
@@ -116,28 +108,25 @@ class Labelling:
             for table in self.schema.tables(rows, buffer):
                 yield Labelled(table, of_one_class(table.rows))
             return
-        by_name = isinstance(self.y, str)
-        given = None if by_name else _read_given(self.y, self.weights, partly=self.partly)
-        weights = _read_weights(self.weights) if by_name else None
+        given = weights = None
+        if isinstance(self.y, str):
+            weights = _read_weights(self.weights)
+        else:
+            given = _read_given(self.y, self.weights, partly=self.partly)
         first = 0
         for batch in rows.batches(dictionaries=True):
-            part = slice(first, first + batch.num_rows)
             numbers = range(first, first + batch.num_rows)
+            part = slice(first, first + batch.num_rows)
             table = self.schema.table(batch, numbers=numbers, note=note and first == 0, buffer=buffer)
             first += batch.num_rows
+            _check_lengths(given, weights, first, last=False)
             if given is not None:
-                _check_length("label", len(given.codes), first, last=False)
                 yield Labelled(table, given.taken(part))
                 continue
-            if weights is not None:
-                _check_length("weight", len(weights), first, last=False)
             classes, codes = _target(batch, self.y)
             found = Labelled(table, Assignment(classes, codes, None if weights is None else weights[part]))
-            yield found if self.held_out is None else Labelled(*self.held_out.rest(*found.known()))
-        if given is not None:
-            _check_length("label", len(given.codes), first, last=True)
-        if weights is not None:
-            _check_length("weight", len(weights), first, last=True)
+            yield found if self.held_out is None else Labelled(*self.held_out(*found.known()))
+        _check_lengths(given, weights, first, last=True)
 
     def known(self, rows: Rows) -> Iterator[Labelled]:
         """Return the rows that have a label, batch by batch."""
@@ -163,9 +152,9 @@ class LabelledRows(NamedTuple):
         """A label for each row, or the name of the column that holds it."""
         return self.labelling.y
 
-    def without(self, fold: HeldOutFold) -> Self:
+    def without(self, held_out: HeldOut) -> Self:
         """Return the rows of all cross-validation folds but one."""
-        return self._replace(labelling=replace(self.labelling, held_out=fold))
+        return self._replace(labelling=replace(self.labelling, held_out=held_out))
 
     def empty(self) -> Table:
         """Return a table of no rows."""
@@ -198,7 +187,7 @@ class LabelledRows(NamedTuple):
         found: LabelledSample | None = None
         for share in sorted({min(most, _AMPLE * most // max(1, self.rows.partitions) + _MORE), most}):
             parts = self.rows.map(partial(_drawn, labelling=self.labelling, most=share, seed=seed))
-            if self.y is None and not any(part.sampled.rows.table.rows for part in parts):
+            if self.y is None and not any(part.rows.table.rows for part in parts):
                 raise ValueError("expected at least one row, got none")
             found = _lowest_of(parts, most, seed, in_shares=self.labelling.held_out is not None)
             if found is not None:
@@ -214,8 +203,6 @@ def of_one_class(rows: int, weights: Any = None) -> Assignment:
 
 def as_arrow_table(rows: Rows) -> Any:
     """Return all rows as one Arrow table."""
-    from likely.data.arrow import concat_batches
-
     return concat_batches(list(rows.batches()), rows.schema).combine_chunks()
 
 
@@ -276,7 +263,7 @@ def concat_labelled(parts: list[Labelled]) -> Labelled:
     if any(a.weights is not None for a in assignments):
         weights = np.concatenate([np.ones(len(a.codes)) if a.weights is None else a.weights for a in assignments])
     numbers = np.concatenate([table.row_numbers for table in tables])
-    strings = {j: _concat_arrays([table.strings[j] for table in tables]) for j in tables[0].strings}
+    strings = {j: pa.concat_arrays([table.strings[j] for table in tables]) for j in tables[0].strings}
     whole = replace(tables[0], cells=cells, categories=names, numbers=numbers, strings=strings)
     return Labelled(whole, Assignment(classes, codes, weights))
 
@@ -290,22 +277,21 @@ def _collected(rows: Rows, labelling: Labelling, collect: Callable[[Table, Assig
     return found
 
 
-def _lowest_of(parts: list[_Part], most: int, seed: Any, *, in_shares: bool) -> LabelledSample | None:
+def _lowest_of(parts: list[LabelledSample], most: int, seed: Any, *, in_shares: bool) -> LabelledSample | None:
     """Return the rows of the lowest keys among those that were sent; None if others might be lower."""
-    each = [part.sampled for part in parts]
-    rows = concat_labelled([part.rows for part in each if part.rows.table.rows] or [each[0].rows])
-    whole = all(part.whole for part in each) and rows.table.rows <= most
+    rows = concat_labelled([part.rows for part in parts if part.rows.table.rows] or [parts[0].rows])
+    whole = all(part.whole for part in parts) and rows.table.rows <= most
     in_shares = in_shares and rows.assignment.weights is not None
     if in_shares or not whole:
-        table, assignment, highest = lowest_rows(*rows, most, seed)
+        table, assignment = sample_rows(*rows, most, seed)
         bounds = [part.bound for part in parts if part.bound is not None]
-        if bounds and (table.rows < most or highest > min(bounds)):
+        if bounds and (table.rows < most or row_keys(table, assignment, seed)[-1] > min(bounds)):
             return None
         rows = Labelled(table, whole_weights(assignment) if in_shares else assignment)
-    return LabelledSample(rows, whole, sum(part.labelled for part in each), sum(part.unlabelled for part in each))
+    return LabelledSample(rows, whole, sum(part.labelled for part in parts), sum(part.unlabelled for part in parts))
 
 
-def _drawn(rows: Rows, labelling: Labelling, most: int, seed: Any) -> _Part:
+def _drawn(rows: Rows, labelling: Labelling, most: int, seed: Any) -> LabelledSample:
     """Return all rows that have a label, if they are at most so many; otherwise those of the lowest keys."""
     kept: list[Labelled] = []
     count = with_label = total = 0
@@ -330,14 +316,13 @@ def _drawn(rows: Rows, labelling: Labelling, most: int, seed: Any) -> _Part:
         nothing = Assignment(np.empty(0, dtype="<U1"), np.empty(0, dtype=np.int32))
         kept = [Labelled(labelling.schema.table(rows.schema.empty_table()), nothing)]
     some = kept[0] if with_label == 0 else concat_labelled(kept)
-    return _Part(LabelledSample(some, whole, with_label, total - with_label), bound)
+    return LabelledSample(some, whole, with_label, total - with_label, bound)
 
 
 def _fewer(kept: list[Labelled], most: int, seed: Any, bound: int | None) -> tuple[list[Labelled], int | None]:
     """Return at most so many rows, of the lowest keys, and beyond which key others are left out."""
-    table, assignment, highest = lowest_rows(*concat_labelled(kept), most, seed)
-    left_out = table.rows == most
-    return [Labelled(table, assignment)], highest if left_out else bound
+    some = Labelled(*sample_rows(*concat_labelled(kept), most, seed))
+    return [some], int(row_keys(*some, seed)[-1]) if some.table.rows == most else bound
 
 
 def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
@@ -347,12 +332,6 @@ def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
         return labels[:0], np.full(len(indices), -1, dtype=np.int32)
     classes, codes = read_labels(labels, len(labels), partly=True)
     return classes, codes[indices]
-
-
-def _concat_arrays(arrays: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.concat_arrays(arrays)
 
 
 def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:
@@ -377,7 +356,8 @@ def _read_weights(sample_weight: Any) -> Any:
     return read_weights(sample_weight, len(sample_weight))
 
 
-def _check_length(name: str, given: int, rows: int, *, last: bool) -> None:
-    if given < rows or (last and given != rows):
-        more = "" if last else " or more"
-        raise ValueError(f"expected one {name} for each row, got {given} {name}s for {rows} rows{more}")
+def _check_lengths(labels: Assignment | None, weights: Any, rows: int, *, last: bool) -> None:
+    for name, given in (("label", labels and labels.codes), ("weight", weights)):
+        if given is not None and (len(given) < rows or (last and len(given) != rows)):
+            more = "" if last else " or more"
+            raise ValueError(f"expected one {name} for each row, got {len(given)} {name}s for {rows} rows{more}")

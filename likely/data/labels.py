@@ -1,6 +1,7 @@
 """Labels and weights of rows, checked once: the sorted classes, and the index of each row's among them."""
 
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,6 @@ def _read_float_labels(y: NDArray[Any]) -> tuple[Labels, NDArray[np.int32]]:
 
 
 def _warn_column_vector() -> None:
-    import sys
-
     exceptions = sys.modules.get("sklearn.exceptions")
     category = UserWarning if exceptions is None else exceptions.DataConversionWarning
     warn("A column-vector y was passed when a 1d array was expected: give y.ravel()", category)

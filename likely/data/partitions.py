@@ -5,20 +5,23 @@ what is checked of what comes back, and that results are combined in the order o
 however often, late or by whomever they were made. No model knows that there are engines.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from likely.data.arrow import concat_tables
 from likely.data.progress import progress_bar
-from likely.data.rows import Progress, Rows, T, open_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from likely.data.rows import Rows, T, open_rows
+from likely.data.sources import Source
+from likely.lazy import pa
+from likely.native import get_threads, set_threads
 
 FAN_IN = 16
 """Results of so many partitions are added where they were made, before they travel on."""
@@ -74,8 +77,6 @@ class Task:
 
 def use_threads(count: int) -> None:
     """Let this process work by so many threads: where others work beside it, all cores for each would be too many."""
-    from likely.native import get_threads, set_threads
-
     if get_threads() != count:
         set_threads(count)
 
@@ -101,7 +102,7 @@ def add_results(parts: Iterable[PartialResult], add: Callable[[Any, Any], Any]) 
     return PartialResult(rows, reduce(add, (part.result for part in ordered)))
 
 
-def with_columns(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
+def with_columns(rows: pa.Table, found: pa.Table) -> pa.Table:
     """Return rows with answers in columns beside them, or in place of those that they are of."""
     for name in found.column_names:
         index = rows.schema.get_field_index(name)
@@ -109,41 +110,43 @@ def with_columns(rows: "pa.Table", found: "pa.Table") -> "pa.Table":
     return rows
 
 
+def answered(rows: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> pa.Table:
+    """Return rows with the answers about them."""
+    return with_columns(rows, answer(rows))
+
+
 class Answering(Protocol):
     """A question about rows, as it is sent to the workers."""
 
-    def __call__(self, rows: "pa.Table") -> "pa.Table":
+    def __call__(self, rows: pa.Table) -> pa.Table:
         """Return the answers in columns of their own."""
 
     def asked(self, rows: Any) -> Any:
         """Return the answers as the model gives them."""
 
 
-class Engine(ABC):
-    """Who keeps partitions, and works on them."""
+class Engine(Source, ABC):
+    """Who keeps partitions, and works on them. The types of columns are those that it knows."""
 
     name: str
     partitions: int
-
-    @property
-    @abstractmethod
-    def schema(self) -> "pa.Schema":
-        """The Arrow types of the columns, as far as they are known."""
+    unit = "passes"
 
     @abstractmethod
     def run(self, task: Task, add: Callable[[Any, Any], Any] | None) -> list[PartialResult]:
         """Do a task on all partitions that it wants. With ``add``, results of neighbours may come back added."""
 
     @abstractmethod
-    def fetch(self, number: int) -> Any:
-        """Return the content of a partition."""
-
     def contents(self) -> Iterator[Any]:
-        """Return the content of all partitions in their order, one after another."""
-        return map(self.fetch, range(self.partitions))
+        """Return the content of all partitions in their order, one after another, whole or in parts."""
+
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
+        """Return all rows, brought here one partition at a time."""
+        for content in self.contents():
+            yield from open_rows(content).batches(dictionaries=dictionaries)
 
     @abstractmethod
-    def lazily(self, answer: "Answering") -> Any:
+    def lazily(self, answer: Answering) -> Any:
         """Return a frame of the engine: its columns, and beside them those of answers, found when they are wanted."""
 
 
@@ -151,51 +154,17 @@ class PartitionedRows(Rows):
     """Rows in the partitions of an engine."""
 
     def __init__(self, engine: Engine, missing: Collection[str] = ()) -> None:
+        super().__init__(engine, missing)
         self.engine = engine
-        self._missing = tuple(missing)
         self._counts: dict[int, int] = {}
-        self._passes = 0
 
     @property
-    def schema(self) -> "pa.Schema":
-        """The Arrow types of the columns."""
-        return self.engine.schema
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the columns, or None if they have none."""
-        from likely.data.arrow import is_named
-
-        return tuple(self.schema.names) if is_named(self.schema) else None
-
-    @property
-    def in_memory(self) -> bool:
-        """Say that rows are not in the memory of this process."""
-        return False
-
-    @property
-    def partitions(self) -> int:
+    def partitions(self) -> int:  # type: ignore[override]
         """How many partitions there are."""
         return self.engine.partitions
 
-    @property
-    def progress(self) -> Progress:
-        """How many passes over all rows have been made."""
-        return Progress(self._passes, None, "passes")
-
-    def with_missing(self, words: Collection[str]) -> "Rows":
-        """Return the same rows, in which more words stand for a missing cell."""
-        return PartitionedRows(self.engine, tuple(dict.fromkeys((*self._missing, *words))))
-
-    def batches(self, *, dictionaries: bool = False) -> "Iterator[pa.RecordBatch]":
-        """Return all rows, brought here one partition at a time."""
-        for content in self.engine.contents():
-            yield from open_rows(content, missing=self._missing).batches(dictionaries=dictionaries)
-
-    def sample(self, rows: int) -> "pa.Table":
+    def sample(self, rows: int) -> pa.Table:
         """Return up to so many rows: the first of some partitions, or of all if there are none in those."""
-        from likely.data.arrow import concat_tables
-
         count = self.engine.partitions
         few = {round(i * (count - 1) / (LOOKED_AT - 1)) for i in range(LOOKED_AT)}
         for only in (few, set(range(count)) - few):
@@ -216,12 +185,12 @@ class PartitionedRows(Rows):
         return reduce(add, parts)
 
     def _task(self, work: Callable[[Rows], Any]) -> Task:
-        return Task(work, tuple(self.schema.names), self._missing, version("likely"))
+        return Task(work, tuple(self.schema.names), self.missing, version("likely"))
 
     def _run(self, work: Callable[[Rows], Any], add: Callable[[Any, Any], Any] | None = None) -> list[Any]:
         with progress_bar(self, f"working on {self.engine.partitions} partitions"):
             found = in_partition_order(self.engine.run(self._task(work), add))
-        self._passes += 1
+        self.engine.done += 1
         rows = {number: count for part in found for number, count in part.rows.items()}
         if lost := set(range(self.engine.partitions)) - rows.keys():
             raise RuntimeError(
@@ -245,6 +214,6 @@ class PartitionedRows(Rows):
                 )
 
 
-def _sample(rows: Rows, wanted: int) -> "pa.Table":
+def _sample(rows: Rows, wanted: int) -> pa.Table:
     found = rows.sample(wanted)
     return found.take(np.arange(found.num_rows))  # part of a batch would travel with the whole of it

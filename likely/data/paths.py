@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from likely.lazy import pa
 from likely.messages import Advice, Setting
 
 _FORMATS = {
@@ -81,11 +82,6 @@ class File(NamedTuple):
     """the file system of a URL, as fsspec knows it"""
 
     @property
-    def label(self) -> str:
-        """The file in a message."""
-        return repr(self.path)
-
-    @property
     def size(self) -> int:
         """How many bytes it has."""
         return int(os.stat(self.path).st_size if self.system is None else self.system.size(self.path) or 0)
@@ -97,14 +93,10 @@ class File(NamedTuple):
 
     def opened(self) -> Any:
         """Return the bytes, as Arrow reads them."""
-        import pyarrow as pa
-
         return pa.OSFile(self.path) if self.system is None else pa.PythonFile(self.system.open(self.path, "rb"), "r")
 
     def mapped(self) -> Any:
         """Return the bytes memory-mapped, if they are on this machine."""
-        import pyarrow as pa
-
         return pa.memory_map(self.path) if self.system is None else self.opened()
 
 

@@ -1,25 +1,16 @@
-"""What the columns of a table mean: numbers, categories, yes/no, dates, text. And tables read under it.
-
-Arrow is imported when the first table is read, and not before.
-"""
+"""What the columns of a table mean: numbers, categories, yes/no, dates, text. And tables read under it."""
 
 import difflib
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, Self
 
 from likely.data.rows import Rows
 from likely.data.table import CellBuffer, Table, listed
+from likely.lazy import pa
 from likely.messages import Advice, Setting, printable, warn
-from likely.statistics import Labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KINDS = ("number", "integer", "boolean", "category", "text", "date", "ignore")
 """What a column can be."""
@@ -265,13 +256,7 @@ class Schema:
         from likely.data.cells import read_cells
 
         numbers = range(batch.num_rows) if numbers is None else numbers
-        absent, cells, categories, strings = read_cells(
-            self, batch, numbers, buffer or CellBuffer(), predicting=predicting
-        )
-        if absent and note:
-            warn(f"expected all columns of the first table, got none named {listed(absent)}: their cells are missing")
-        names = self.names if self.named else None
-        return Table(cells, names, None, categories, self.kinds, numbers, strings)
+        return read_cells(self, batch, numbers, buffer or CellBuffer(), note=note, predicting=predicting)
 
     def tables(self, rows: Rows, buffer: CellBuffer | None = None, *, predicting: bool = False) -> Iterator[Table]:
         """Return all rows, one table for each batch, or one of no rows; a warning about absent columns comes once.
@@ -324,33 +309,6 @@ def check_name(
         near = difflib.get_close_matches(str(name), list(dict.fromkeys(names)), 3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {listed(names)}"
         raise ValueError(Advice(f"{what}, got {name!r}", " in " if given else "", given, f": {hint}"))
-
-
-def read_target(batch: "pa.RecordBatch | pa.Table", name: str) -> Labels:
-    """Return the labels in a column: text, integers or true and false, as an array.
-
-    If some are missing, it is an array of objects with None in their place.
-
-    >>> import pyarrow as pa
-    >>> read_target(pa.table({"income": ["low", None, "high"]}), "income")
-    array(['low', None, 'high'], dtype=object)
-    """
-    labels, indices = encoded_target(batch, name)
-    return labels[indices]
-
-
-def encoded_target(batch: "pa.RecordBatch | pa.Table", name: str) -> tuple[Labels, NDArray[np.int64]]:
-    """Return the distinct labels in a column, and the index of each row's among them.
-
-    >>> import pyarrow as pa
-    >>> labels, indices = encoded_target(pa.table({"income": ["low", None, "high", "low"]}), "income")
-    >>> labels.tolist(), indices.tolist()
-    (['low', 'high', None], [0, 2, 1, 0])
-    """
-    from likely.data.cells import encoded_labels
-
-    check_name(name, list(batch.schema.names), "expected the name of a column as target")
-    return encoded_labels(batch.column(name), name)
 
 
 def warn_about_columns(schema: Schema, given: Collection[str]) -> None:

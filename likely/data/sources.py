@@ -1,5 +1,7 @@
 """Where rows come from: a table in memory, something that gives batches again when asked, or a stream read once."""
 
+from __future__ import annotations
+
 import io
 import tempfile
 import weakref
@@ -7,12 +9,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow as pa
-
-from likely.data.arrow import UNNAMED, is_named, plain_batch
-from likely.data.sampling import sample_batches, sample_stream
+from likely.data.arrow import UNNAMED, plain_batch
+from likely.data.hashing import sample_batches, sample_stream
+from likely.lazy import pa
 
 BATCH = 16 << 20
 """About so many bytes are in a batch."""
@@ -36,18 +37,12 @@ class Source:
     in_memory: bool = False
     """whether all rows are in memory"""
 
-    @property
-    def named(self) -> bool:
-        """Whether the columns have names."""
-        return is_named(self.schema)
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
+        """Return all rows, from the first one on.
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows, from the first one on."""
+        ``dictionaries``: of columns of text, those that a file keeps as dictionaries may come so.
+        """
         raise NotImplementedError
-
-    def dictionary_batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows; of columns of text, those that a file keeps as dictionaries may come so."""
-        return self.batches()
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return up to so many rows."""
@@ -87,29 +82,6 @@ def read_ahead(batches: Generator[pa.RecordBatch, None, None]) -> Iterator[pa.Re
             yield batch
 
 
-class TableSource(Source):
-    """A table in memory."""
-
-    in_memory = True
-
-    def __init__(self, table: pa.Table, *, named: bool = True) -> None:
-        batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
-        self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
-        self.schema, self.total = self._batches[0].schema, table.num_rows
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return all rows."""
-        self.done = 0
-        for batch in self._batches:
-            for piece in pieces(batch):
-                self.done += piece.num_rows
-                yield piece
-
-    def sample(self, rows: int) -> list[pa.RecordBatch]:
-        """Return rows drawn by their content."""
-        return sample_batches(self._batches, rows)
-
-
 class RepeatableSource(Source):
     """Something that gives its batches again whenever it is asked."""
 
@@ -118,17 +90,20 @@ class RepeatableSource(Source):
     ) -> None:
         self.schema, self._ask, self.total = plain_batch(schema.empty_table()).schema, ask, total
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
         self.done = 0
-        for batch in self._ask():
-            for piece in pieces(plain_batch(batch)):
+        for batch in self._whole():
+            for piece in pieces(batch):
                 self.done += piece.num_rows
                 yield piece
 
     def sample(self, rows: int) -> list[pa.RecordBatch]:
         """Return rows drawn from all batches; of very many, from those of the first gigabyte."""
         return sample_stream(self._first(_LOOKED_AT), rows)
+
+    def _whole(self) -> Iterable[pa.RecordBatch]:
+        return map(plain_batch, self._ask())
 
     def _first(self, size: int) -> Iterator[pa.RecordBatch]:
         for batch in self.batches():
@@ -138,19 +113,37 @@ class RepeatableSource(Source):
                 return
 
 
+class TableSource(RepeatableSource):
+    """A table in memory."""
+
+    in_memory = True
+
+    def __init__(self, table: pa.Table, *, named: bool = True) -> None:
+        batches = [plain_batch(batch) for batch in table.to_batches()] or [plain_batch(table)]
+        self._batches = [b if named else b.replace_schema_metadata(UNNAMED) for b in batches]
+        self.schema, self.total = self._batches[0].schema, table.num_rows
+
+    def _whole(self) -> Iterable[pa.RecordBatch]:
+        return self._batches
+
+    def sample(self, rows: int) -> list[pa.RecordBatch]:
+        """Return rows drawn by their content."""
+        return sample_batches(self._batches, rows)
+
+
 class SinglePassSource(Source):
     """A stream that is read once, where it passes by. Nothing is kept of it."""
 
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         self.schema = plain_batch(schema.empty_table()).schema
         self._live = iter(batches)
-        self._begun = False
+        self._started = False
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows, if nobody has asked for them before."""
-        if self._begun:
+        if self._started:
             raise RuntimeError("expected rows that pass by to be read once, got a second reading")
-        self._begun = True
+        self._started = True
         yield from self._coming()
 
     def count(self) -> int:
@@ -183,7 +176,7 @@ class StreamSource(Source):
         first = next(self.batches(), None)
         return pa.schema([]) if first is None else first.schema
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows: those that were read already, then those that come."""
         self.done = number = 0
         while True:
@@ -210,20 +203,16 @@ class StreamSource(Source):
         self._file.write(content)
 
 
-class TypeInference(NamedTuple):
-    """How the cells of a kind of text file become typed."""
-
-    widen: Callable[[pa.DataType, Any], pa.DataType]
-    """returns a type that holds what one holds, and a column"""
-    cast: Callable[[Any, pa.DataType], Any]
-    """returns a column in the type that was found"""
-
-
 class TypedSource(Source):
-    """Rows of text files, in types found by a first pass over all of them. What is small is kept from that pass."""
+    """Rows of text files, in types found by a first pass over all of them. What is small is kept from that pass.
 
-    def __init__(self, raw: Source, inference: TypeInference) -> None:
-        self._raw, self._inference = raw, inference
+    ``widen`` returns a type that holds what one holds, and a column; ``cast`` a column in the type that was found.
+    """
+
+    def __init__(
+        self, raw: Source, widen: Callable[[pa.DataType, Any], pa.DataType], cast: Callable[[Any, pa.DataType], Any]
+    ) -> None:
+        self._raw, self._widen, self._cast = raw, widen, cast
         self._kept: list[pa.RecordBatch] | None = None
         self._sample: list[pa.RecordBatch] = []
         self.unit, self.total = raw.unit, raw.total
@@ -238,7 +227,7 @@ class TypedSource(Source):
         for i, batch in enumerate(self._raw.batches()):
             metadata = batch.schema.metadata if i == 0 else metadata
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                types[name] = self._inference.widen(types.get(name, pa.null()), column)
+                types[name] = self._widen(types.get(name, pa.null()), column)
             size += batch.nbytes
             if kept is not None:
                 kept = [*kept, batch] if size <= KEPT else None
@@ -251,7 +240,7 @@ class TypedSource(Source):
         self._kept = None if kept is None else [self._typed(batch, schema) for batch in kept]
         return schema
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, dictionaries: bool = False) -> Iterator[pa.RecordBatch]:
         """Return all rows."""
         schema = self.schema
         self.done = 0
@@ -269,7 +258,7 @@ class TypedSource(Source):
     def _typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns = [
-            self._inference.cast(found[name], kind) if name in found else pa.nulls(batch.num_rows, kind)
+            self._cast(found[name], kind) if name in found else pa.nulls(batch.num_rows, kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.arrow import is_number
+from likely.lazy import pa
 from likely.statistics import Array, Labels
 
 _READ_AS_THEY_ARE = frozenset("fd?bBhHiIlLqQ")
@@ -175,8 +177,6 @@ class Block(NamedTuple):
         """Return the texts of the block's one column, as an Arrow array; all are missing in a table without them."""
         texts = self.table.strings.get(self.number(0))
         if texts is None:
-            import pyarrow as pa
-
             return pa.nulls(self.table.rows, pa.large_string())
         return texts
 
@@ -260,21 +260,13 @@ def _to_floats(matrix: NDArray[Any], data: Any) -> Array:
         names = column_names(data)
         for j in range(matrix.shape[1]):
             for value in matrix[:, j]:
-                if value is not None and not _is_number(value):
+                if value is not None and not is_number(value):
                     where = f"column {j if names is None else names[j]!r}"
                     raise type(error)(
                         f"expected numbers, got {value!r} in {where}: write categories as integer codes, "
                         "or drop the column (could not convert string to float; argument must be a string or a number)"
                     ) from None
         raise
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _read_sparse(data: Any) -> SparseRows:

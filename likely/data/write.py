@@ -1,16 +1,19 @@
 """Rows out: CSV, TSV, JSON lines, Parquet and Arrow files, batch by batch, to a path or a stream."""
 
+from __future__ import annotations
+
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from types import SimpleNamespace
+from typing import IO, Any
 
+from likely.data.arrow import is_dictionary_text, is_text, plain, text_of
 from likely.data.atomic import replacing
 from likely.data.paths import Format, parse_format
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from likely.lazy import pa, pc, pq
 
 # What makes a cell a formula to a spreadsheet, in full width too; a number with a sign is only a number.
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
@@ -18,7 +21,7 @@ _NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 
 def write_rows(
-    tables: "Iterable[pa.Table]",
+    tables: Iterable[pa.Table],
     to: str | os.PathLike[str] | IO[bytes],
     form: str | Format,
     *,
@@ -43,7 +46,8 @@ def write_rows(
     if escape_formulas and not form.delimited:
         raise ValueError(f"expected csv or tsv to escape formulas in, got {form.name}, whose text is never run")
     rows, writer = 0, None
-    with _opened(to) as stream, _compressed(stream, form.compression) as out:
+    opened = replacing(to) if isinstance(to, str | os.PathLike) else nullcontext(to)
+    with opened as stream, _compressed(stream, form.compression) as out:
         for table in tables:
             writer = writer or _writer(out, form.name, table.schema, escape_formulas)
             writer.write_table(table)
@@ -53,24 +57,10 @@ def write_rows(
     return rows
 
 
-@contextmanager
-def _opened(to: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
-    if not isinstance(to, str | os.PathLike):
-        yield to
-        return
-    with replacing(to) as stream:
-        yield stream
-
-
-@contextmanager
-def _compressed(stream: IO[bytes], compression: str | None) -> Iterator[IO[bytes]]:
+def _compressed(stream: IO[bytes], compression: str | None) -> AbstractContextManager[IO[bytes]]:
     if compression is None:
-        yield stream
-        return
-    import pyarrow as pa
-
-    with pa.CompressedOutputStream(pa.PythonFile(_LeftOpen(stream), "w"), compression) as out:
-        yield out
+        return nullcontext(stream)
+    return pa.CompressedOutputStream(pa.PythonFile(_LeftOpen(stream), "w"), compression)  # type: ignore[no-any-return]
 
 
 class _LeftOpen:
@@ -85,64 +75,45 @@ class _LeftOpen:
         """Do nothing."""
 
 
-def _writer(stream: IO[bytes], form: str, schema: "pa.Schema", escape_formulas: bool) -> Any:
+def _writer(stream: IO[bytes], form: str, schema: pa.Schema, escape_formulas: bool) -> Any:
     """Return what writes tables in a format."""
     if form == "jsonl":
-        return _JsonWriter(stream)
+        return SimpleNamespace(write_table=partial(_write_json, stream))
     if form == "parquet":
-        from pyarrow.parquet import ParquetWriter
-
-        return ParquetWriter(stream, schema)
+        return pq.ParquetWriter(stream, schema)
     if form == "arrow":
-        import pyarrow as pa
-
         return pa.ipc.new_file(stream, schema)
     return _CsvWriter(stream, schema.names, "\t" if form == "tsv" else ",", escape_formulas)
 
 
-class _JsonWriter:
-    """Writes JSON lines."""
-
-    def __init__(self, stream: IO[bytes]):
-        self.stream = stream
-
-    def write_table(self, table: "pa.Table") -> None:
-        """Write more rows."""
-        lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
-        self.stream.write("".join(f"{line}\n" for line in lines).encode())
+def _write_json(stream: IO[bytes], table: pa.Table) -> None:
+    lines = [json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist()]
+    stream.write("".join(f"{line}\n" for line in lines).encode())
 
 
 class _CsvWriter:
     """Writes CSV and TSV with quotes only around cells that need them: Arrow's writer puts them around all text."""
 
     def __init__(self, stream: IO[bytes], names: list[str], separator: str, escape_formulas: bool):
-        import pyarrow as pa
 
         self.stream, self.separator, self._escape_formulas = stream, separator, escape_formulas
         self._needs = f'[{separator}"\r\n]'
         self.write_lines([self._safe(pa.array([name], pa.string())) for name in names])
 
-    def write_table(self, table: "pa.Table") -> None:
+    def write_table(self, table: pa.Table) -> None:
         """Write more rows."""
         for batch in table.to_batches():
             self.write_lines([self._safe(column) for column in batch.columns])
 
     def write_lines(self, columns: list[Any]) -> None:
         """Write columns of text, a line for each row."""
-        import pyarrow as pa
-
         cells = [self._quoted(column, len(columns)) for column in columns]
-        lines = pa.compute.binary_join_element_wise(*cells, self.separator) if cells else pa.array([], pa.string())
+        lines = pc.binary_join_element_wise(*cells, self.separator) if cells else pa.array([], pa.string())
         if len(lines):
             self.stream.write("\n".join([*lines.to_pylist(), ""]).encode())
 
     def _safe(self, column: Any) -> Any:
         """Return a column as text, of which no spreadsheet takes a part for a formula if that is wanted."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from likely.data.arrow import is_dictionary_text, is_text
-
         text = _text(column)
         if not self._escape_formulas or not (is_text(column.type) or is_dictionary_text(column.type)):
             return text
@@ -152,7 +123,6 @@ class _CsvWriter:
         return pc.if_else(unsafe, pc.binary_join_element_wise(pa.scalar("'"), text, ""), text)
 
     def _quoted(self, column: Any, width: int) -> Any:
-        import pyarrow.compute as pc
 
         column = column.fill_null("")
         quoted = pc.match_substring_regex(column, self._needs)
@@ -166,11 +136,6 @@ class _CsvWriter:
 
 def _text(column: Any) -> Any:
     """Return a column as text: what has no other form, such as a list, as JSON."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from likely.data.arrow import plain, text_of
-
     if pa.types.is_floating(column.type):
         return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.string()), column.cast(pa.string()))
     try:

@@ -1,17 +1,15 @@
 """Small data that the package ships: the penguins of Palmer Archipelago."""
 
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from likely.data.rows import open_rows
 from likely.data.schema import Schema
 from likely.data.table import Block
+from likely.lazy import pa
 from likely.statistics import Array, Labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TARGET, MISSING = "species", ("NA",)
 MEASURED = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
@@ -24,8 +22,6 @@ def penguins() -> "pa.Table":
     >>> birds.num_rows, sum(column.null_count for column in birds.columns)
     (344, 19)
     """
-    import pyarrow as pa
-
     with as_file(files("likely").joinpath("datasets", "penguins.csv")) as path:
         return pa.Table.from_batches(list(open_rows(path, missing=MISSING).batches()))
 
@@ -47,5 +43,5 @@ def load_penguins() -> Penguins:
     birds = penguins()
     schema = Schema.infer(open_rows(birds)).without(TARGET)
     cells = Block(schema.table(birds.drop_columns([TARGET])), None).values()
-    places = [schema.names.index(name) for name in (*MEASURED, "island", "sex")]
-    return Penguins(np.ascontiguousarray(cells[:, places]), np.array(birds[TARGET].to_pylist()))
+    positions = [schema.names.index(name) for name in (*MEASURED, "island", "sex")]
+    return Penguins(np.ascontiguousarray(cells[:, positions]), np.array(birds[TARGET].to_pylist()))

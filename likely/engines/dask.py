@@ -1,6 +1,6 @@
 """Partitions of a Dask DataFrame and blocks of a Dask Array, worked on by whichever scheduler Dask is set to use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely.data.arrow import LABELS, UNNAMED, from_values, is_named
-from likely.data.parquet import parquet_chunks
+from likely.data.files import parquet_chunks
 from likely.data.partitions import FAN_IN, Answering, Engine, PartialResult, Task, add_results, use_threads
 from likely.data.rows import Rows, open_rows
 from likely.data.table import SparseRows, read_table
@@ -40,11 +40,16 @@ class DaskEngine(Engine):
                 level = [join(level[i : i + FAN_IN], add) for i in range(0, len(level), FAN_IN)]
         return list(dask.compute(*level))
 
-    def fetch(self, number: int) -> Any:
-        """Return the content of a partition."""
-        part = self.parts[number]
-        content = part if isinstance(part, Rows) else part.compute()
-        return content() if callable(content) else content
+    def contents(self) -> Iterator[Any]:
+        """Return the content of all partitions, made one after another."""
+        for part in self.parts:
+            content = part if isinstance(part, Rows) else part.compute()
+            yield content() if callable(content) else content
+
+    @property
+    def partitions(self) -> int:  # type: ignore[override]
+        """How many partitions there are."""
+        return len(self.parts)
 
 
 class DaskFrame(DaskEngine):
@@ -56,11 +61,6 @@ class DaskFrame(DaskEngine):
 
     def __init__(self, frame: Any, *, as_cut: bool = False) -> None:
         self.collection, self._as_cut = frame, as_cut
-
-    @property
-    def partitions(self) -> int:  # type: ignore[override]
-        """How many partitions there are."""
-        return len(self.parts)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -88,7 +88,6 @@ class DaskArray(DaskEngine):
         if np.isnan(array.shape[1]):
             raise ValueError("expected a Dask Array with a known number of columns, got an unknown one: use rechunk")
         self.collection = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
-        self.partitions = int(array.numblocks[0])
 
     @property
     def sizes(self) -> tuple[float, ...]:
@@ -121,7 +120,6 @@ class DaskLabelled(DaskEngine):
 
     def __init__(self, rows: DaskEngine, labels: Any, name: str) -> None:
         self.rows, self.labels, self.label = rows, labels, name
-        self.partitions = rows.partitions
 
     @cached_property
     def schema(self) -> pa.Schema:

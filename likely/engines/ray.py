@@ -7,7 +7,6 @@ gives other rows each time, ``dataset.materialize()`` keeps them, on disks if ne
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +18,8 @@ from likely.data.partitions import (
     PartialResult,
     Task,
     add_results,
+    answered,
     use_threads,
-    with_columns,
 )
 from likely.data.rows import open_rows
 
@@ -38,8 +37,6 @@ class RayDataset(Engine):
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
-        self._walk: Iterator[Any] = iter(())
-        self._next: int | None = None
 
     @property
     def partitions(self) -> int:  # type: ignore[override]
@@ -97,22 +94,16 @@ class RayDataset(Engine):
             )
         return list(found)
 
-    def fetch(self, number: int) -> Any:
-        """Return a block; blocks that are asked for in their order come of one run of the dataset."""
+    def contents(self) -> Iterator[Any]:
+        """Return all blocks, of one run of the dataset."""
         import ray
 
-        if self._next is None or number < self._next:
-            self._walk, self._next = self._blocks(), 0
-        block = ray.get(next(islice(self._walk, number - self._next, None)))
-        self._next = number + 1
-        if self._next == self.partitions:
-            self._walk, self._next = iter(()), None
-        return block
+        return map(ray.get, self._blocks())
 
     def lazily(self, answer: Answering) -> Any:
         """Return a Ray Dataset with the same blocks."""
         return self._dataset.map_batches(
-            _answered, fn_args=(answer,), batch_size=None, batch_format="pyarrow", zero_copy_batch=True
+            answered, fn_args=(answer,), batch_size=None, batch_format="pyarrow", zero_copy_batch=True
         )
 
     @cached_property
@@ -167,7 +158,3 @@ def _add_full(levels: list[list[Any]], join: Callable[[list[Any]], Any]) -> None
                 levels.append([])
             levels[height + 1].append(join(level))
             levels[height] = []
-
-
-def _answered(rows: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> pa.Table:
-    return with_columns(rows, answer(rows))

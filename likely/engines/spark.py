@@ -2,8 +2,8 @@
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -13,7 +13,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 
 from likely.data.arrow import is_text
-from likely.data.parquet import ParquetChunk, parquet_chunks
+from likely.data.files import ParquetChunk, parquet_chunks
 from likely.data.partitions import (
     FAN_IN,
     LOOKED_AT,
@@ -22,6 +22,7 @@ from likely.data.partitions import (
     PartialResult,
     Task,
     add_results,
+    answered,
     use_threads,
     with_columns,
 )
@@ -34,11 +35,10 @@ _SENT_IN_SPARK = "number long, content binary"
 MANY = 64
 """Results of more partitions are added by executors, which takes a stage of its own."""
 
+Batches = Iterator[pa.RecordBatch]
+
 TASKS, CHUNKS = 2, 8
 """Every core gets so many tasks, unless they would be of more chunks than that: to begin one takes 80 ms."""
-
-Streamed = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What an executor does with the batches of a partition."""
 
 
 class SparkFrame(Engine):
@@ -87,7 +87,7 @@ class SparkFrame(Engine):
 
             groups = -(-self.partitions // FAN_IN)
             found = found.repartition(groups, floor(col("number") / FAN_IN))
-            found = found.mapInArrow(_joined(add, FAN_IN), _SENT_IN_SPARK)
+            found = found.mapInArrow(partial(_joined, add, FAN_IN), _SENT_IN_SPARK)
         made = [_received(row["content"]) for row in found.collect()]
         if task.only is None:
             if not made:  # Spark may find out that there are no rows, and so no partitions
@@ -98,25 +98,18 @@ class SparkFrame(Engine):
     def _made(self, task: Task) -> Any:
         """Return a DataFrame of what a task makes of each partition."""
         if not self._chunks:
-            return self._frame.mapInArrow(_worked(task, self._empty.schema), _SENT_IN_SPARK)
+            return self._frame.mapInArrow(partial(_worked, task, self._empty.schema), _SENT_IN_SPARK)
         parts = [(number, part) for number, part in enumerate(self._chunks) if task.wants(number)]
         session = self._frame.sparkSession
         tasks = _tasks(len(parts), session.sparkContext.defaultParallelism)
-        return session.range(0, len(parts), 1, tasks).mapInArrow(_read(task, parts), _SENT_IN_SPARK)
+        return session.range(0, len(parts), 1, tasks).mapInArrow(partial(_read, task, parts), _SENT_IN_SPARK)
 
     def contents(self) -> Iterator[Any]:
         """Return all rows in one pass, some thousand at a time."""
         if self._chunks:
-            return super().contents()
+            return map(Rows, self._chunks)
         packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK)
         return map(self._unpacked, packed.toLocalIterator())
-
-    def fetch(self, number: int) -> Any:
-        """Return the rows of a partition."""
-        if self._chunks:
-            return Rows(self._chunks[number])
-        packed = self._frame.mapInArrow(_packed, _SENT_IN_SPARK).where(f"number = {number}")
-        return pa.concat_tables([self._empty, *map(self._unpacked, packed.collect())])
 
     def _unpacked(self, row: Any) -> pa.Table:
         return pa.ipc.open_stream(row["content"]).read_all().cast(self._empty.schema)
@@ -129,7 +122,7 @@ class SparkFrame(Engine):
             own = self._empty.schema.get_field_index(field.name)
             if own >= 0 and kinds.field(field.name).type == self._empty.schema.types[own]:
                 field.dataType = self._frame.schema[field.name].dataType
-        return self._frame.mapInArrow(_answered(answer, self._empty.schema, kinds), types)
+        return self._frame.mapInArrow(partial(_answered, answer, self._empty.schema, kinds), types)
 
 
 def parquet_files(frame: Any) -> list[str]:
@@ -213,40 +206,29 @@ def _received(content: bytes) -> PartialResult:
     return found  # type: ignore[no-any-return]
 
 
-def _read(task: Task, parts: list[tuple[int, ParquetChunk]]) -> Streamed:
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _number()
-        for index in (index for batch in batches for index in batch.column(0).to_pylist()):
-            number, part = parts[index]
-            yield _sent(number, _tried(task, number, Rows(part)))
-
-    return work
+def _read(task: Task, parts: list[tuple[int, ParquetChunk]], batches: Batches) -> Batches:
+    _number()
+    for index in (index for batch in batches for index in batch.column(0).to_pylist()):
+        number, part = parts[index]
+        yield _sent(number, _tried(task, number, Rows(part)))
 
 
-def _worked(task: Task, schema: pa.Schema) -> Streamed:
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        number = _number()
-        if not task.wants(number):
-            return
-        yield _sent(
-            number, _tried(task, number, Rows(SinglePassSource(schema, (batch.cast(schema) for batch in batches))))
-        )
-
-    return work
+def _worked(task: Task, schema: pa.Schema, batches: Batches) -> Batches:
+    number = _number()
+    if task.wants(number):
+        rows = Rows(SinglePassSource(schema, (batch.cast(schema) for batch in batches)))
+        yield _sent(number, _tried(task, number, rows))
 
 
-def _joined(add: Callable[[Any, Any], Any], most: int) -> Streamed:
-    def join(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        groups: dict[int, list[bytes]] = {}
-        for row in sorted((row for batch in batches for row in batch.to_pylist()), key=itemgetter("number")):
-            groups.setdefault(row["number"] // most, []).append(row["content"])
-        for group, contents in groups.items():
-            yield _sent(group, _tried(add_results, map(_received, contents), add))
-
-    return join
+def _joined(add: Callable[[Any, Any], Any], most: int, batches: Batches) -> Batches:
+    groups: dict[int, list[bytes]] = {}
+    for row in sorted((row for batch in batches for row in batch.to_pylist()), key=itemgetter("number")):
+        groups.setdefault(row["number"] // most, []).append(row["content"])
+    for group, contents in groups.items():
+        yield _sent(group, _tried(add_results, map(_received, contents), add))
 
 
-def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _packed(batches: Batches) -> Batches:
     number = _number()
     for batch in batches:
         sink = pa.BufferOutputStream()
@@ -274,11 +256,8 @@ def _kinds(schema: pa.Schema, answer: Callable[[pa.Table], pa.Table]) -> pa.Sche
     return kinds
 
 
-def _answered(answer: Callable[[pa.Table], pa.Table], schema: pa.Schema, kinds: pa.Schema) -> Streamed:
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _number()
-        for batch in batches:
-            rows = pa.Table.from_batches([batch.cast(schema)])
-            yield from with_columns(rows, answer(rows)).cast(kinds).combine_chunks().to_batches()
-
-    return work
+def _answered(answer: Callable[[pa.Table], pa.Table], schema: pa.Schema, kinds: pa.Schema, batches: Batches) -> Batches:
+    _number()
+    for batch in batches:
+        rows = pa.Table.from_batches([batch.cast(schema)])
+        yield from answered(rows, answer).cast(kinds).combine_chunks().to_batches()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.cells import read_target
 from likely.data.labels import is_missing, missing_labels
-from likely.data.schema import Schema, read_target
+from likely.data.schema import Schema
 from likely.engines import engine_of, rows_of, with_labels
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from likely import KMeans, NaiveBayes
-from likely.data import parquet
-from likely.data.parquet import parquet_chunks as cut
+from likely.data import files
+from likely.data.files import parquet_chunks as cut
 from likely.data.rows import Rows
 from likely.engines import PartitionedRows, engine_of
 
@@ -36,7 +36,7 @@ def in_one_order(frame):
 
 @pytest.mark.parametrize("length", [100, 700, 3000, 1 << 30])
 def test_every_row_is_in_one_stretch(length, folder, monkeypatch):
-    monkeypatch.setattr(parquet, "CHUNK_BYTES", length)
+    monkeypatch.setattr(files, "CHUNK_BYTES", length)
     parts = [Rows(part) for part in cut(map(str, folder.glob("*")), ["c", "label", "a", "b"])]
     assert len(parts) == 4 if length == 1 << 30 else len(parts) > 4
     tables = [pa.Table.from_batches(part.batches(), part.schema) for part in parts]
@@ -78,7 +78,7 @@ def test_a_file_that_vanishes_or_breaks_is_named(folder):
 def test_dask_workers_read_files_by_themselves(folder, monkeypatch):
     dask = pytest.importorskip("dask")
     read_parquet = pytest.importorskip("dask.dataframe").read_parquet
-    monkeypatch.setattr(parquet, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(files, "CHUNK_BYTES", 2000)
     path = str(folder)
     (folder / "0.parquet.bak").write_bytes((folder / "0.parquet").read_bytes())  # which Dask does not read
     (folder / "README.txt").write_text("no table")
@@ -117,7 +117,7 @@ def test_text_that_a_file_keeps_as_places_is_not_written_out(tmp_path):
         path = tmp_path / f"{name}.parquet"
         frame.to_parquet(path, index=False, row_group_size=300, use_dictionary=coded)
         (part,) = cut([str(path)], names)
-        found = list(part.dictionary_batches())
+        found = list(part.batches(dictionaries=True))
         assert {pa.types.is_dictionary(batch.schema.field("label").type) for batch in found} == {coded}
         assert {batch.schema.field("note").type for batch in found} == {part.schema.field("note").type}
         written = [row for batch in found for row in batch.to_pylist()]
@@ -146,6 +146,9 @@ def test_labels_of_files_that_differ_are_of_one_type(tmp_path):
     frame[200:].assign(label=list(map(str, labels[200:]))).to_parquet(tmp_path / "1.parquet", index=False)
     parts = cut(map(str, tmp_path.glob("*")), frame.columns)
     found = [
-        label for part in parts for batch in part.dictionary_batches() for label in batch.column("label").to_pylist()
+        label
+        for part in parts
+        for batch in part.batches(dictionaries=True)
+        for label in batch.column("label").to_pylist()
     ]
     assert found == list(map(str, labels))

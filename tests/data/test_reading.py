@@ -650,7 +650,7 @@ def test_nothing_is_read_when_nobody_wants_more():
 def test_python_ends_as_it_should_while_rows_are_read(end, exit_code):
     code = f"""
 import sys
-sys.path.insert(0, {os.path.dirname(__file__)!r})
+sys.path[:0] = {[os.path.dirname(__file__), os.path.dirname(assert_refused.__code__.co_filename)]!r}
 from test_reading import Slowly
 from likely import NaiveBayes
 from likely.data.rows import open_rows

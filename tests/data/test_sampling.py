@@ -85,7 +85,7 @@ def test_partitions_send_little_more_than_their_share(frame):
     class Counting(Frames):
         def run(self, task, add):
             made = super().run(task, add)
-            sent.extend(part.result.sampled.rows.table.rows for part in made)
+            sent.extend(part.result.rows.table.rows for part in made)
             return made
 
     LabelledRows(rows_of(Counting(cut(frame, [100] * 10))), Labelling(schema, "label")).sample(50, 0)

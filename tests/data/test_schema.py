@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from refusal import assert_refused
 
 from likely.data import sources
+from likely.data.cells import encoded_target, read_target
 from likely.data.rows import open_rows
-from likely.data.schema import FAMILIES, KINDS, Column, Schema, encoded_target, read_target
+from likely.data.schema import FAMILIES, KINDS, Column, Schema
 from likely.data.table import CellBuffer
 from likely.persistence.codec import decode, encode
 

@@ -57,7 +57,7 @@ def test_ray_blocks_keep_their_numbers_whichever_is_made_first(kept, ray_data, m
     assert bool(rows.engine._first_run[1]) == bool(kept)
     assert rows.map(operator.methodcaller("count")) == [1, 2, 3, 4, 5]
     assert rows.reduce(operator.methodcaller("count"), operator.add) == 15
-    assert [rows.engine.fetch(i).num_rows for i in (2, 3, 1, 4, 0)] == [3, 4, 2, 5, 1]
+    assert [block.num_rows for block in rows.engine.contents()] == [1, 2, 3, 4, 5]
     assert not spread.context.execution_options.preserve_order
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm, poisson
 
 from likely import Classifier, Mixture, NaiveBayes, load
+from likely.data.hashing import sample_batches
 from likely.data.labels import read_assignment
 from likely.data.rows import open_rows
-from likely.data.sampling import sample_batches
 from likely.data.schema import Schema
 from likely.data.table import Block, read_table
 from likely.families.choice import _log_masses, _log_subsets, family_of_integers

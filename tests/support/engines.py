@@ -74,8 +74,8 @@ class Frames(Engine):
         found += [found[i] for i in self.again]
         return found if add is None else [add_results(part, add) for part in neighbours(in_partition_order(found))]
 
-    def fetch(self, number):
-        return self.frames[number]
+    def contents(self):
+        return iter(self.frames)
 
     def lazily(self, answer):
         raise NotImplementedError
