@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from likely.estimators import Classifier, Evaluation, Explanation, GaussianDiscriminant, NaiveBayes, NotFittedError
     from likely.estimators.kmeans import KMeans
     from likely.estimators.mixture import Mixture
+    from likely.estimators.model import Model
     from likely.estimators.text import TextClassifier
     from likely.families import GaussianPrior
+    from likely.model.given import MISSING
     from likely.native import get_threads, set_threads
     from likely.persistence.saved import load
 else:
@@ -25,7 +27,9 @@ else:
         ),
         "GaussianPrior": "likely.families",
         "KMeans": "likely.estimators.kmeans",
+        "MISSING": "likely.model.given",
         "Mixture": "likely.estimators.mixture",
+        "Model": "likely.estimators.model",
         "TextClassifier": "likely.estimators.text",
         "load": "likely.persistence.saved",
         "get_threads": "likely.native",
@@ -49,6 +53,7 @@ else:
 __version__ = "0.1.0"
 
 __all__ = [
+    "MISSING",
     "Classifier",
     "Evaluation",
     "Explanation",
@@ -56,6 +61,7 @@ __all__ = [
     "GaussianPrior",
     "KMeans",
     "Mixture",
+    "Model",
     "NaiveBayes",
     "NotFittedError",
     "TextClassifier",

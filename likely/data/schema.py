@@ -258,7 +258,9 @@ class Schema:
         numbers = range(batch.num_rows) if numbers is None else numbers
         return read_cells(self, batch, numbers, buffer or CellBuffer(), note=note, predicting=predicting)
 
-    def tables(self, rows: Rows, buffer: CellBuffer | None = None, *, predicting: bool = False) -> Iterator[Table]:
+    def tables(
+        self, rows: Rows, buffer: CellBuffer | None = None, *, note: bool = True, predicting: bool = False
+    ) -> Iterator[Table]:
         """Return all rows, one table for each batch, or one of no rows; a warning about absent columns comes once.
 
         With a ``buffer``, the cells of a table are gone when the next one comes. ``predicting`` is that of ``table``.
@@ -266,11 +268,11 @@ class Schema:
         start, table = 0, None
         for batch in rows.batches(dictionaries=True):
             numbers = range(start, start + batch.num_rows)
-            table = self.table(batch, numbers=numbers, note=start == 0, buffer=buffer, predicting=predicting)
+            table = self.table(batch, numbers=numbers, note=note and start == 0, buffer=buffer, predicting=predicting)
             start += batch.num_rows
             yield table
         if table is None:
-            yield self.table(rows.schema.empty_table())
+            yield self.table(rows.schema.empty_table(), note=note)
 
     def validate(self) -> None:
         """Raise ValueError unless every column has a name of its own."""

@@ -420,9 +420,8 @@ def open_hidden(plan: Plan, X: Any, sample_weight: Any, *, in_memory: bool = Fal
     return inferred(plan, read, rows, None)
 
 
-def more_hidden(state: State, X: Any, sample_weight: Any) -> tuple[Reader, Hidden]:
+def more_hidden(reader: Reader, X: Any, sample_weight: Any) -> tuple[Reader, Hidden]:
     """Open one more batch of rows whose classes are hidden, to learn from."""
-    reader = state.reader
     if isinstance(reader, TableReader) and not isinstance(X, Table):
         X = reader.held(X)
         table = reader.schema.table(X)

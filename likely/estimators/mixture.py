@@ -234,7 +234,7 @@ class Mixture(Questions, Estimator):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
         state = self.fitted()
-        reader, batch = fitting.more_hidden(state, X, sample_weight)
+        reader, batch = fitting.more_hidden(state.reader, X, sample_weight)
         found = learned(state.statistics, state.joint, batch)
         statistics, removed = without_empty(found.statistics)
         new = State(state.parts, statistics, reader)

@@ -52,18 +52,21 @@ class Reader:
         """Return rows without a schema, or raise if they are not like those that were learned."""
         raise NotImplementedError
 
-    def read(self, X: Any) -> Table:
-        """Return rows that are asked about, or raise if they are not like those that were learned."""
-        schema = self.schema_for(X)
-        return self.read_plain(X) if schema is None else schema.table(self._in_memory(X), predicting=True)
+    def read(self, X: Any, *, note: bool = True) -> Table:
+        """Return rows that are asked about, or raise if they are not like those that were learned.
 
-    def batches(self, X: Any) -> Iterator[Table]:
+        ``note``: whether to warn of columns that are not there, whose cells are missing.
+        """
+        schema = self.schema_for(X)
+        return self.read_plain(X) if schema is None else schema.table(self._in_memory(X), note=note, predicting=True)
+
+    def batches(self, X: Any, *, note: bool = True) -> Iterator[Table]:
         """Return the rows in parts: of a file, only the answers must fit in memory."""
         schema = self.schema_for(X)
         if schema is None:
             yield self.read(X)
         else:
-            yield from schema.tables(self.opened(X, typed=False), predicting=True)
+            yield from schema.tables(self.opened(X, typed=False), note=note, predicting=True)
 
     def held(self, X: Any) -> Any:
         """Return rows that can be read again at no cost."""
@@ -94,6 +97,10 @@ class Reader:
         if columns.names is not None:
             check_name(column, columns.names)
         raise ValueError(f"expected a column among 0 to {columns.width - 1}, got {column!r}")
+
+    def parts_of(self, column: Any) -> list[int]:
+        """Return the numbers of the columns of a table that a column of the user's is read as: of a date, its parts."""
+        return [self.column(column)]
 
     def given_rows(self, given: Mapping[Any, Any], n: int, joint: Joint) -> Table:
         """Return rows in which only some cells are there, all the same."""
@@ -236,6 +243,11 @@ class TableReader(Reader):
         """Return the reader whose ranges hold those of another."""
         assert isinstance(other, TableReader)
         return replace(self, schema=self.schema.with_ranges_of(other.schema))
+
+    def parts_of(self, column: Any) -> list[int]:
+        """Return the numbers of the columns of a table that a column of the user's is read as: of a date, its parts."""
+        dates = {c.name: c.outputs for c in self.schema.columns if c.kind == "date"}
+        return [self.schema.names.index(name) for name in dates.get(column, ())] or [self.column(column)]
 
     def given_rows(self, given: Mapping[Any, Any], n: int, joint: Joint) -> Table:
         """Return rows in which only some cells are there; dates, and categories by their names, are read."""

@@ -15,6 +15,8 @@ class Kind(NamedTuple):
     several: bool = False
     centred: bool = False
     """whether it has centres, and no families"""
+    whole: bool = False
+    """whether it has the joint of a whole table, and no families"""
 
 
 # Families, and what belongs to them, by module and class. First those of matrices, which tables may have, too.
@@ -61,6 +63,7 @@ ESTIMATORS = {
     "Mixture": Kind(_ANY, several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),
     "KMeans": Kind(centred=True),
+    "Model": Kind(whole=True),
     "sklearn GaussianNB": Kind(("gaussian",), full=False),
     "sklearn MultinomialNB": Kind(("multinomial",)),
     "sklearn ComplementNB": Kind(("complement",)),

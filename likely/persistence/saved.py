@@ -25,10 +25,12 @@ from likely.learn.kmeans import cluster_sums
 from likely.model.centres import Centres
 from likely.model.readers import MatrixReader, Reader, TableReader, TextReader
 from likely.model.state import State
+from likely.model.table_questions import TableState
 from likely.persistence import file
 from likely.persistence.codec import Given, decode, encode, read_array
 from likely.persistence.file import Arrays, Contents
 from likely.persistence.registry import ESTIMATORS, estimator, kind_of, tag_of
+from likely.persistence.table_joint import StoredJoint
 from likely.persistence.validate import (
     check_block,
     check_centres,
@@ -98,6 +100,14 @@ class ModelHeader(Header):
 class CentresHeader(Header):
     """What a file says of a model with centres."""
 
+    more: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableHeader(Header):
+    """What a file says of a model of a whole table."""
+
+    joint: StoredJoint
     more: Mapping[str, Any]
 
 
@@ -382,12 +392,22 @@ def _contents(model: Any, parameters: Mapping[str, Any]) -> Contents:
         arrays: Arrays = {**dict(zip(_CENTRES, found, strict=True)), "known": state.known}
         header = CentresHeader(kind=kind, parameters=parameters, columns=state.columns, more=more)
         return Contents(encode(header, "", arrays), arrays)
-    kept = {**state.reader.described(), **state.kept()}
-    if isinstance(state.reader, TableReader):
-        kept |= {"schema": encode(state.reader.schema, "schema", {}), "target": state.reader.target}
+    if isinstance(state, TableState):
+        arrays = {}
+        joint, more = StoredJoint.of(state.joint), _stored_reader(state.reader)
+        table = TableHeader(kind=kind, parameters=parameters, columns=state.columns, joint=joint, more=more)
+        return Contents(encode(table, "header", arrays), arrays)
+    kept = {**_stored_reader(state.reader), **state.kept()}
     if state.selection is not None:
         kept["selection"] = store_selection(state.selection)
     return Saved(kind, parameters, state, kept).contents()
+
+
+def _stored_reader(reader: Reader) -> dict[str, Any]:
+    found = reader.described()
+    if isinstance(reader, TableReader):
+        found |= {"schema": encode(reader.schema, "schema", {}), "target": reader.target}
+    return found
 
 
 def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
@@ -395,6 +415,13 @@ def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
     known = ESTIMATORS.get(kind) if isinstance(kind := header.get("kind"), str) else None
     if known is not None and known.centred:
         return _restored_centres(header, arrays)
+    if known is not None and known.whole:
+        table: TableHeader = decode(header, TableHeader, "header", arrays)
+        model, more = estimator(table.kind)(**table.parameters), dict(table.more)
+        joint = table.joint.restored()
+        if len(joint.columns) != table.columns.width:
+            raise ValueError("expected a joint of the columns that were learned, got another")
+        return model.hold(TableState(_restored_reader(model.plan().first_reader(table.columns), None, more), joint))
     saved = Saved.read(header, arrays)
     model, more = estimator(saved.kind)(**saved.parameters), dict(saved.more)
     plan, read = model.plan(), saved.state
@@ -405,7 +432,7 @@ def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
     return model.hold(state if chosen is None else state.with_ensemble(restore_selection(chosen, saved)))
 
 
-def _restored_reader(reader: Reader, statistics: JointStatistics, more: dict[str, Any]) -> Reader:
+def _restored_reader(reader: Reader, statistics: JointStatistics | None, more: dict[str, Any]) -> Reader:
     """Return the reader that a file describes, and take what it says of it out of ``more``."""
     columns = reader.columns
     if isinstance(reader, TextReader):
@@ -422,7 +449,7 @@ def _restored_reader(reader: Reader, statistics: JointStatistics, more: dict[str
         if len(lowest) != columns.width:
             raise ValueError("expected the least number of every column that was learned, got others")
         reader = replace(reader, lowest=np.array([np.inf if low is None else low for low in lowest], np.float64))
-    return reader.keeping(more, statistics)
+    return reader if statistics is None else reader.keeping(more, statistics)
 
 
 def _restored_centres(header: Mapping[str, Any], arrays: Given) -> Any:

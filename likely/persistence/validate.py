@@ -41,7 +41,7 @@ def check_part(family: Any, columns: tuple[int, ...] | None, width: int) -> Part
 
 def check_parts(kind: str, parts: Sequence[Part]) -> None:
     """Raise unless an estimator could have these families in these blocks."""
-    families, full, several, _ = ESTIMATORS[kind]
+    families, full, several, *_ = ESTIMATORS[kind]
     if len(parts) == 1 and isinstance(mixed := parts[0].family, Mixed) and Mixed.name in families:
         if parts[0].columns != mixed.columns:
             raise ValueError("expected a mixture of the columns of its blocks, got others")

@@ -362,7 +362,7 @@ class _CategoryReader(MatrixReader):
 
     categories: Categories = field(default_factory=dict)
 
-    def read(self, X: Any) -> Table:
+    def read(self, X: Any, *, note: bool = True) -> Table:
         """Return rows as the numbers of their categories; those never seen are missing."""
         return MatrixReader.read(self, X if isinstance(X, Table) else _whole(read_known(X, self.categories)))
 

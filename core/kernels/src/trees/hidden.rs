@@ -1,0 +1,571 @@
+//! Hidden Chow–Liu trees: every column hangs on a hidden state of its own, and the hidden states form a tree.
+//!
+//! A column given its state is a category, or a repeated value, or "none of these", which for a number is a Gaussian of its
+//! normal score. Rows are taken in tiles: messages of a tile are products of matrices, rows × states times states × states.
+
+use super::draw::{choose, uniform};
+use super::messages::ratio;
+use super::offsets;
+use crate::simd::{dispatch, fma};
+use crate::special::exp_of_negative;
+use crate::threads;
+use std::ops::Range;
+
+const TILE: usize = 32;
+/// States are padded to a multiple of this.
+const LANES: usize = 8;
+const PIECES: usize = 16;
+const LEAST: usize = 1024;
+/// A product of so many messages is divided by its largest number before the next.
+const CHILDREN: usize = 8;
+
+/// The parameters: columns in the order of the table, states within.
+pub struct HiddenTree<'a> {
+    pub states: usize,
+    pub parents: &'a [i32],
+    pub order: &'a [i32],
+    /// p(state) of the root
+    pub root: &'a [f64],
+    /// columns × states of the parent × states; that of the root is not used
+    pub transitions: &'a [f64],
+    /// how many levels every column has; of a number the last is "none of these", and its score says more
+    pub levels: &'a [i32],
+    /// levels of all columns × states: p(level | state)
+    pub probabilities: &'a [f64],
+    /// which number every column is, −1 if none
+    pub numbers: &'a [i32],
+    /// numbers × states
+    pub mean: &'a [f64],
+    pub variance: &'a [f64],
+}
+
+/// Rows: codes as of trees, and scores of numbers, rows × numbers.
+pub struct Rows<'a> {
+    pub codes: &'a [i16],
+    pub scores: &'a [f64],
+    /// columns × states: the likelihood of a state, where a column has evidence that is not a level
+    pub evidence: Option<&'a [f64]>,
+    pub weights: Option<&'a [f64]>,
+}
+
+/// Expected sums: of states of the root, of pairs of states, of levels and states, and of scores and their squares by state.
+pub struct Sums {
+    pub root: Vec<f64>,
+    pub transitions: Vec<f64>,
+    pub levels: Vec<f64>,
+    pub score: Vec<f64>,
+    pub square: Vec<f64>,
+}
+
+impl HiddenTree<'_> {
+    fn width(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Whether the arrays are those of a tree.
+    pub fn fit(&self) -> bool {
+        let (d, k) = (self.width(), self.states);
+        let all: usize = self.levels.iter().map(|&size| size.max(0) as usize).sum();
+        let count = self.numbers.iter().filter(|&&number| number >= 0).count();
+        let starts: Vec<i64> = vec![0; d];
+        let tree = super::Trees {
+            levels: &vec![1; d],
+            parents: self.parents,
+            order: self.order,
+            starts: &starts,
+            tables: &[1.0],
+        };
+        d > 0
+            && k > 0
+            && tree.fit()
+            && tree.components() == 1
+            && self.levels.iter().all(|&size| size > 0 && size <= i32::from(i16::MAX))
+            && self.root.len() == k
+            && self.transitions.len() == d * k * k
+            && self.probabilities.len() == all * k
+            && self.numbers.len() == d
+            && self.numbers.iter().all(|&number| number < count as i32)
+            && self.mean.len() == count * k
+            && self.variance.len() == count * k
+    }
+
+    /// Whether rows are of these columns.
+    pub fn takes(&self, rows: &Rows) -> bool {
+        let (d, n) = (self.width(), rows.codes.len() / self.width());
+        let least = if rows.evidence.is_some() { super::EVIDENCE } else { super::UNKNOWN };
+        rows.codes.len() == n * d
+            && rows
+                .codes
+                .chunks_exact(d)
+                .all(|row| row.iter().zip(self.levels).all(|(&code, &size)| code >= least && i32::from(code) < size))
+            && rows.scores.len() == n * (self.mean.len() / self.states)
+            && rows.evidence.is_none_or(|evidence| evidence.len() == d * self.states)
+            && rows.weights.is_none_or(|weights| weights.len() == n)
+    }
+}
+
+/// The parameters as the passes over tiles want them: states padded, tables of both directions, likelihoods of levels.
+struct Prepared<'a> {
+    tree: &'a HiddenTree<'a>,
+    offsets: Vec<usize>,
+    stride: usize,
+    children: Vec<Vec<usize>>,
+    root: Vec<f64>,
+    down: Vec<f64>,
+    up: Vec<f64>,
+    /// likelihood of every level by state, divided by its largest, and the logarithm of that
+    likelihood: Vec<f64>,
+    largest: Vec<f64>,
+    /// of numbers: mean, 1 / variance, and the constant of the logarithm of the Gaussian over the standard one
+    gaussian: Vec<[Vec<f64>; 3]>,
+}
+
+/// What is kept of a tile, columns × rows × states.
+struct Tile {
+    belief: Vec<f64>,
+    message: Vec<f64>,
+    posterior: Vec<f64>,
+    /// one column's rows × states
+    without: Vec<f64>,
+    log: [f64; TILE],
+}
+
+/// out (m × stride) += a (m × inner, in any order) b (inner × stride), where `stride` is a multiple of the lanes.
+#[inline(always)]
+fn multiply<const FUSED: bool>(
+    a: &[f64],
+    (row_step, inner_step): (usize, usize),
+    (m, inner): (usize, usize),
+    b: &[f64],
+    stride: usize,
+    out: &mut [f64],
+) {
+    const ROWS: usize = 4;
+    for first in (0..stride).step_by(LANES) {
+        for at in (0..m).step_by(ROWS) {
+            let rows = ROWS.min(m - at);
+            if rows == ROWS {
+                let mut sums = [[0.0; LANES]; ROWS];
+                for x in 0..inner {
+                    let line: &[f64; LANES] = b[x * stride + first..][..LANES].try_into().unwrap_or(&[0.0; LANES]);
+                    for (r, sums) in sums.iter_mut().enumerate() {
+                        let factor = a[(at + r) * row_step + x * inner_step];
+                        for i in 0..LANES {
+                            sums[i] = fma::<FUSED>(factor, line[i], sums[i]);
+                        }
+                    }
+                }
+                for (r, sums) in sums.iter().enumerate() {
+                    let out = &mut out[(at + r) * stride + first..][..LANES];
+                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                }
+            } else {
+                for r in at..at + rows {
+                    let mut sums = [0.0; LANES];
+                    for x in 0..inner {
+                        let factor = a[r * row_step + x * inner_step];
+                        for (sum, b) in sums.iter_mut().zip(&b[x * stride + first..][..LANES]) {
+                            *sum = fma::<FUSED>(factor, *b, *sum);
+                        }
+                    }
+                    let out = &mut out[r * stride + first..][..LANES];
+                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Prepared<'a> {
+    fn new(tree: &'a HiddenTree<'a>) -> Self {
+        let (d, k) = (tree.width(), tree.states);
+        let stride = k.next_multiple_of(LANES);
+        let mut children = vec![vec![]; d];
+        for (column, &parent) in tree.parents.iter().enumerate() {
+            if let Ok(parent) = usize::try_from(parent) {
+                children[parent].push(column);
+            }
+        }
+        let (mut down, mut up) = (vec![0.0; d * stride * stride], vec![0.0; d * stride * stride]);
+        for column in 0..d {
+            for p in 0..k {
+                for x in 0..k {
+                    let value = tree.transitions[(column * k + p) * k + x];
+                    down[(column * stride + p) * stride + x] = value;
+                    up[(column * stride + x) * stride + p] = value;
+                }
+            }
+        }
+        let padded = |values: &[f64]| {
+            let mut line = vec![0.0; stride];
+            line[..k].copy_from_slice(values);
+            line
+        };
+        let mut likelihood = vec![];
+        let mut largest = vec![];
+        for line in tree.probabilities.chunks_exact(k) {
+            let top = line.iter().copied().fold(0.0, f64::max);
+            largest.push(top.ln());
+            likelihood.extend(padded(line).iter().map(|p| ratio(*p, top)));
+        }
+        let gaussian = tree.mean.chunks_exact(k).zip(tree.variance.chunks_exact(k));
+        let gaussian = gaussian.map(|(mean, variance)| {
+            let precision: Vec<f64> = variance.iter().map(|v| 1.0 / v).collect();
+            let constant: Vec<f64> = variance.iter().map(|v| -0.5 * v.ln()).collect();
+            let mut constant = padded(&constant);
+            constant[k..].fill(f64::NEG_INFINITY);
+            [padded(mean), padded(&precision), constant]
+        });
+        Self {
+            tree,
+            offsets: offsets(tree.levels),
+            stride,
+            children,
+            root: padded(tree.root),
+            down,
+            up,
+            likelihood,
+            largest,
+            gaussian: gaussian.collect(),
+        }
+    }
+
+    fn tile(&self) -> Tile {
+        let size = self.tree.width() * TILE * self.stride;
+        Tile {
+            belief: vec![0.0; size],
+            message: vec![0.0; size],
+            posterior: vec![0.0; size],
+            without: vec![0.0; TILE * self.stride],
+            log: [0.0; TILE],
+        }
+    }
+
+    /// Whether a code of a column says to look at its score.
+    fn is_free(&self, column: usize, code: i16) -> bool {
+        self.tree.numbers[column] >= 0 && i32::from(code) == self.tree.levels[column] - 1
+    }
+
+    /// The likelihood of a cell by state, divided by its largest, into a line; returns the logarithm of that.
+    #[inline(always)]
+    fn emit<const FUSED: bool>(&self, column: usize, row: usize, rows: &Rows, line: &mut [f64]) -> f64 {
+        let (d, k, stride) = (self.tree.width(), self.tree.states, self.stride);
+        let code = rows.codes[row * d + column];
+        if code < 0 {
+            line[k..].fill(0.0);
+            match rows.evidence {
+                Some(evidence) if code == super::EVIDENCE => line[..k].copy_from_slice(&evidence[column * k..][..k]),
+                _ => line[..k].fill(1.0),
+            }
+            return 0.0;
+        }
+        let level = self.offsets[column] + code as usize;
+        let known = &self.likelihood[level * stride..][..stride];
+        if !self.is_free(column, code) {
+            line.copy_from_slice(known);
+            return self.largest[level];
+        }
+        let number = self.tree.numbers[column] as usize;
+        let z = rows.scores[row * self.gaussian.len() + number];
+        let [mean, precision, constant] = &self.gaussian[number];
+        let mut top = f64::NEG_INFINITY;
+        for ((out, mean), (precision, constant)) in line.iter_mut().zip(mean).zip(precision.iter().zip(constant)) {
+            let away = z - mean;
+            *out = fma::<FUSED>(-0.5 * away * away, *precision, *constant);
+            top = top.max(*out);
+        }
+        for (out, known) in line.iter_mut().zip(known) {
+            *out = exp_of_negative::<FUSED>(*out - top) * known;
+        }
+        self.largest[level] + top + 0.5 * z * z
+    }
+
+    /// Messages from leaves to root of the rows of a tile: log p(what is known) of each, and beliefs.
+    #[inline(always)]
+    fn upward<const FUSED: bool>(&self, rows: &Rows, range: Range<usize>, tile: &mut Tile) {
+        let (stride, n) = (self.stride, range.len());
+        let size = TILE * stride;
+        tile.log.fill(0.0);
+        for &column in self.tree.order.iter().rev() {
+            let column = column as usize;
+            let belief = &mut tile.belief[column * size..][..n * stride];
+            for (line, (row, log)) in belief.chunks_exact_mut(stride).zip(range.clone().zip(&mut tile.log)) {
+                *log += self.emit::<FUSED>(column, row, rows, line);
+            }
+            for children in self.children[column].chunks(CHILDREN) {
+                for &child in children {
+                    let message = &tile.message[child * size..][..n * stride];
+                    belief.iter_mut().zip(message).for_each(|(b, m)| *b *= m);
+                }
+                scale(belief, stride, &mut tile.log);
+            }
+            if self.children[column].is_empty() {
+                scale(belief, stride, &mut tile.log);
+            }
+            if self.tree.parents[column] >= 0 {
+                let message = &mut tile.message[column * size..][..n * stride];
+                message.fill(0.0);
+                let up = &self.up[column * stride * stride..][..stride * stride];
+                multiply::<FUSED>(belief, (stride, 1), (n, self.tree.states), up, stride, message);
+            } else {
+                for (line, log) in belief.chunks_exact(stride).zip(&mut tile.log) {
+                    *log += line.iter().zip(&self.root).map(|(b, p)| b * p).sum::<f64>().ln();
+                }
+            }
+        }
+    }
+
+    /// After `upward`: p(state | what is known) of every column, and if asked for the counts of pairs of states.
+    #[inline(always)]
+    fn downward<const FUSED: bool>(&self, n: usize, tile: &mut Tile, weights: &[f64], mut counts: Option<&mut [f64]>) {
+        let (stride, size) = (self.stride, TILE * self.stride);
+        for &column in self.tree.order {
+            let column = column as usize;
+            let belief = &tile.belief[column * size..][..n * stride];
+            let Ok(parent) = usize::try_from(self.tree.parents[column]) else {
+                let posterior = &mut tile.posterior[column * size..][..n * stride];
+                for (own, belief) in posterior.chunks_exact_mut(stride).zip(belief.chunks_exact(stride)) {
+                    own.iter_mut().zip(belief).zip(&self.root).for_each(|((own, b), p)| *own = b * p);
+                    divide(own);
+                }
+                continue;
+            };
+            let message = &tile.message[column * size..][..n * stride];
+            let above = &tile.posterior[parent * size..][..n * stride];
+            let without = &mut tile.without[..n * stride];
+            without.iter_mut().zip(above).zip(message).for_each(|((q, above), m)| *q = ratio(*above, *m));
+            let posterior = &mut tile.posterior[column * size..][..n * stride];
+            posterior.fill(0.0);
+            let square = column * stride * stride..(column + 1) * stride * stride;
+            multiply::<FUSED>(
+                without,
+                (stride, 1),
+                (n, self.tree.states),
+                &self.down[square.clone()],
+                stride,
+                posterior,
+            );
+            for (i, (own, belief)) in posterior.chunks_exact_mut(stride).zip(belief.chunks_exact(stride)).enumerate() {
+                own.iter_mut().zip(belief).for_each(|(own, b)| *own *= b);
+                let total = divide(own);
+                let factor = ratio(weights[i], total);
+                without[i * stride..][..stride].iter_mut().for_each(|q| *q *= factor);
+            }
+            if let Some(counts) = counts.as_deref_mut() {
+                // Σ q(parent) belief(child): times the table it is what is expected of the pair
+                multiply::<FUSED>(without, (1, stride), (self.tree.states, n), belief, stride, &mut counts[square]);
+            }
+        }
+    }
+
+    /// Adds what is expected of levels and scores, given the posteriors of a tile.
+    #[inline(always)]
+    fn add_emissions(&self, rows: &Rows, range: Range<usize>, tile: &Tile, weights: &[f64], sums: &mut Sums) {
+        let (d, k, stride) = (self.tree.width(), self.tree.states, self.stride);
+        for column in 0..d {
+            let posterior = &tile.posterior[column * TILE * stride..];
+            for ((row, line), weight) in range.clone().zip(posterior.chunks_exact(stride)).zip(weights) {
+                let code = rows.codes[row * d + column];
+                if code < 0 {
+                    continue;
+                }
+                let line = &line[..k];
+                let counts = &mut sums.levels[(self.offsets[column] + code as usize) * k..][..k];
+                counts.iter_mut().zip(line).for_each(|(count, p)| *count += weight * p);
+                if self.is_free(column, code) {
+                    let number = self.tree.numbers[column] as usize;
+                    let z = rows.scores[row * self.gaussian.len() + number];
+                    let score = &mut sums.score[number * k..][..k];
+                    score.iter_mut().zip(line).for_each(|(sum, p)| *sum += weight * p * z);
+                    let square = &mut sums.square[number * k..][..k];
+                    square.iter_mut().zip(line).for_each(|(sum, p)| *sum += weight * p * (z * z));
+                }
+            }
+            if self.tree.parents[column] < 0 {
+                for (line, weight) in posterior.chunks_exact(stride).take(range.len()).zip(weights) {
+                    sums.root.iter_mut().zip(line).for_each(|(sum, p)| *sum += weight * p);
+                }
+            }
+        }
+    }
+
+    fn sums(&self) -> Sums {
+        let (d, k) = (self.tree.width(), self.tree.states);
+        let numbers = self.gaussian.len();
+        Sums {
+            root: vec![0.0; k],
+            transitions: vec![0.0; d * self.stride * self.stride],
+            levels: vec![0.0; self.offsets[d] * k],
+            score: vec![0.0; numbers * k],
+            square: vec![0.0; numbers * k],
+        }
+    }
+}
+
+/// Divides every line by its largest number, whose logarithm is added.
+fn scale(belief: &mut [f64], stride: usize, log: &mut [f64]) {
+    for (line, log) in belief.chunks_exact_mut(stride).zip(log) {
+        let top = line.iter().copied().fold(0.0, f64::max);
+        if top > 0.0 {
+            let factor = 1.0 / top;
+            for b in line.iter_mut() {
+                *b *= factor;
+            }
+        }
+        *log += top.ln();
+    }
+}
+
+/// Divides a line by its sum, which is returned.
+fn divide(line: &mut [f64]) -> f64 {
+    let total: f64 = line.iter().sum();
+    if total > 0.0 {
+        let factor = 1.0 / total;
+        for p in line.iter_mut() {
+            *p *= factor;
+        }
+    }
+    total
+}
+
+/// Rows cut into pieces by their number alone.
+fn pieces(rows: usize) -> Vec<Range<usize>> {
+    let piece = rows.div_ceil(PIECES).max(LEAST).next_multiple_of(TILE);
+    (0..rows.div_ceil(piece)).map(|i| i * piece..((i + 1) * piece).min(rows)).collect()
+}
+
+fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    range.clone().step_by(TILE).map(move |first| first..(first + TILE).min(range.end))
+}
+
+#[inline(always)]
+fn log_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<usize>) -> Vec<f64> {
+    let (mut tile, mut logs) = (prepared.tile(), Vec::with_capacity(range.len()));
+    for range in tiles(range) {
+        let n = range.len();
+        prepared.upward::<FUSED>(rows, range, &mut tile);
+        logs.extend_from_slice(&tile.log[..n]);
+    }
+    logs
+}
+
+/// log p(what is known) of every row.
+pub fn log_densities(tree: &HiddenTree, rows: &Rows) -> Vec<f64> {
+    let n = rows.codes.len() / tree.width();
+    let prepared = Prepared::new(tree);
+    let pieces = pieces(n);
+    let steps = n * tree.width() * tree.states * tree.states;
+    threads::map(pieces.len(), steps, |i| dispatch!(log_piece(&prepared, rows, pieces[i].clone()))).concat()
+}
+
+#[inline(always)]
+fn step_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<usize>) -> (Vec<f64>, Sums) {
+    let (mut tile, mut sums, mut logs) = (prepared.tile(), prepared.sums(), Vec::with_capacity(range.len()));
+    for range in tiles(range) {
+        let weights: Vec<f64> = range.clone().map(|row| rows.weights.map_or(1.0, |weights| weights[row])).collect();
+        prepared.upward::<FUSED>(rows, range.clone(), &mut tile);
+        prepared.downward::<FUSED>(range.len(), &mut tile, &weights, Some(&mut sums.transitions));
+        prepared.add_emissions(rows, range.clone(), &tile, &weights, &mut sums);
+        logs.extend_from_slice(&tile.log[..range.len()]);
+    }
+    (logs, sums)
+}
+
+/// An E step: log p(what is known) of every row, and the expected sums from which the next parameters are solved.
+pub fn step(tree: &HiddenTree, rows: &Rows) -> (Vec<f64>, Sums) {
+    let (n, d, k) = (rows.codes.len() / tree.width(), tree.width(), tree.states);
+    let prepared = Prepared::new(tree);
+    let pieces = pieces(n);
+    let found =
+        threads::map(pieces.len(), 3 * n * d * k * k, |i| dispatch!(step_piece(&prepared, rows, pieces[i].clone())));
+    let (mut logs, mut total) = (Vec::with_capacity(n), prepared.sums());
+    for (part, sums) in found {
+        logs.extend(part);
+        for (total, part) in [
+            (&mut total.root, sums.root),
+            (&mut total.transitions, sums.transitions),
+            (&mut total.levels, sums.levels),
+            (&mut total.score, sums.score),
+            (&mut total.square, sums.square),
+        ] {
+            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+        }
+    }
+    // times the tables, and without the padding
+    let stride = prepared.stride;
+    let lines = (0..d * k).map(|line| (line / k * stride + line % k) * stride);
+    total.transitions = lines
+        .enumerate()
+        .flat_map(|(line, at)| {
+            let table = &tree.transitions[line * k..][..k];
+            total.transitions[at..at + k].iter().zip(table).map(|(count, t)| count * t).collect::<Vec<_>>()
+        })
+        .collect();
+    (logs, total)
+}
+
+#[inline(always)]
+fn posterior_piece<const FUSED: bool>(
+    prepared: &Prepared,
+    rows: &Rows,
+    range: Range<usize>,
+    columns: &[usize],
+) -> Vec<f64> {
+    let (mut tile, k, stride) = (prepared.tile(), prepared.tree.states, prepared.stride);
+    let mut out = Vec::with_capacity(range.len() * columns.len() * k);
+    for range in tiles(range) {
+        let n = range.len();
+        prepared.upward::<FUSED>(rows, range, &mut tile);
+        prepared.downward::<FUSED>(n, &mut tile, &[1.0; TILE], None);
+        for row in 0..n {
+            for &column in columns {
+                out.extend_from_slice(&tile.posterior[(column * TILE + row) * stride..][..k]);
+            }
+        }
+    }
+    out
+}
+
+/// p(state | what is known of the row) of some columns: rows × columns × states.
+pub fn posteriors(tree: &HiddenTree, rows: &Rows, columns: &[usize]) -> Vec<f64> {
+    let n = rows.codes.len() / tree.width();
+    let prepared = Prepared::new(tree);
+    let pieces = pieces(n);
+    let steps = 2 * n * tree.width() * tree.states * tree.states;
+    threads::map(pieces.len(), steps, |i| dispatch!(posterior_piece(&prepared, rows, pieces[i].clone(), columns)))
+        .concat()
+}
+
+#[inline(always)]
+fn draw_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<usize>, seed: u64) -> Vec<i16> {
+    let (tree, stride, d) = (prepared.tree, prepared.stride, prepared.tree.width());
+    let mut tile = prepared.tile();
+    let mut out = vec![0; range.len() * d];
+    let first = range.start;
+    for range in tiles(range) {
+        prepared.upward::<FUSED>(rows, range.clone(), &mut tile);
+        for (i, row) in range.enumerate() {
+            let states = &mut out[(row - first) * d..][..d];
+            for &column in tree.order {
+                let column = column as usize;
+                let belief = &tile.belief[(column * TILE + i) * stride..][..stride];
+                let line = match usize::try_from(tree.parents[column]) {
+                    Ok(parent) => &prepared.down[(column * stride + states[parent] as usize) * stride..][..stride],
+                    Err(_) => &prepared.root[..],
+                };
+                let share = uniform(seed, row, column);
+                states[column] = choose(line.iter().zip(belief).map(|(p, b)| p * b), share) as i16;
+            }
+        }
+    }
+    out
+}
+
+/// Draws the hidden states of every row, given what is known of it: rows × columns.
+pub fn draw(tree: &HiddenTree, rows: &Rows, seed: u64) -> Vec<i16> {
+    let n = rows.codes.len() / tree.width();
+    let prepared = Prepared::new(tree);
+    let pieces = pieces(n);
+    let steps = n * tree.width() * tree.states * tree.states;
+    threads::map(pieces.len(), steps, |i| dispatch!(draw_piece(&prepared, rows, pieces[i].clone(), seed))).concat()
+}

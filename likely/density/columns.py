@@ -1,0 +1,298 @@
+"""The marginal of every column, frozen after the first pass: its levels, and of numbers a histogram, u and z scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.statistics import Array
+
+Codes = NDArray[np.int16]
+
+UNKNOWN, EVIDENCE = -1, -2
+
+# Numbers with so many distinct values, or more, have a histogram; of others every frequent value is a level.
+_DISTINCT = 30
+# A value with this share of the cells, and so many of them, is an atom: a level of its own.
+_ATOM_SHARE, _ATOM_CELLS = 0.05, 8
+# An atom has 5 % of the cells, or is one of fewer than 30 values.
+_MOST_ATOMS = _DISTINCT
+# Categories and repeated values with fewer cells, and those beyond so many, are one level together.
+_RARE, _MOST_LEVELS = 3, 64
+# Bins that a histogram may have, and the part of the density that is a wide logistic.
+_BINS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_WIDE = 0.01
+# So many quantiles of the numbers are kept: values are drawn from them.
+_QUANTILES = 2048
+# Bins of u in which answers about a number are given.
+SUPPORT = 64
+
+
+class Scores(NamedTuple):
+    """Where cells of a number lie: its level, and where that is "none of these", u, z and log f."""
+
+    levels: Codes
+    u: Array
+    z: Array
+    log: Array
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryColumn:
+    """A column of categories: the frequent ones, and one level for all others.
+
+    ``rare`` are the shares of categories within the last level; what was never seen has what is left of them.
+    """
+
+    frequent: tuple[str, ...]
+    rare: dict[str, float]
+    counts: Array
+    open: bool = True
+    """whether there may be other categories than the frequent ones"""
+
+    bins = 0
+
+    @classmethod
+    def fit(cls, names: Sequence[str], counts: Array, *, open_: bool = True) -> "CategoryColumn":
+        """Return the column of categories with these weights."""
+        order = np.argsort(-counts, kind="stable")
+        kept = [i for i in order[:_MOST_LEVELS].tolist() if counts[i] >= _RARE or not open_]
+        frequent = tuple(sorted(names[i] for i in kept))
+        weight = dict(zip(names, counts.tolist(), strict=True))
+        others = {name: count for name, count in weight.items() if name not in set(frequent) and count > 0}
+        total = sum(others.values())
+        levels = [weight[name] for name in frequent] + [total] * open_
+        return cls(frequent, {k: v / (total + 1) for k, v in others.items()}, np.array(levels), open_)
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parts of the column belong together."""
+        shares = list(self.rare.values())
+        if len(self.counts) != self.levels or (shares and not self.open) or not all(s > 0 for s in shares):
+            raise ValueError("expected a count of every category, and positive shares of rare ones, got others")
+        if len(set(self.frequent)) < len(self.frequent) or self.levels > np.iinfo(np.int16).max or sum(shares) >= 1:
+            raise ValueError("expected different categories whose shares are below 1, got others")
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are."""
+        return len(self.frequent) + self.open
+
+    @property
+    def support(self) -> int:
+        """How many values an answer about the column has."""
+        return self.levels
+
+    def scored(self, names: Sequence[str], codes: Array) -> Scores:
+        """Return the level of each code of ``names``, and log p(category | level); a missing code is unknown."""
+        place = {name: i for i, name in enumerate(self.frequent)}
+        last = len(self.frequent) if self.open else UNKNOWN
+        levels = np.array([place.get(name, last) for name in names] + [UNKNOWN], dtype=np.int16)
+        unseen = 1.0 - sum(self.rare.values()) if self.open else 1.0
+        within = [0.0 if name in place else float(np.log(self.rare.get(name, unseen))) for name in names] + [0.0]
+        index = np.where(np.isnan(codes), len(names), np.nan_to_num(codes)).astype(np.int64)
+        empty = np.full(len(codes), np.nan)
+        return Scores(levels[index], empty, empty, np.array(within)[index] if self.open else np.zeros(len(codes)))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberColumn:
+    """A column of numbers: atoms, and for all others a histogram mixed with a wide logistic, F.
+
+    u = F(x) is uniform between 0 and 1 and z = Φ⁻¹(u) normal; log f(x) is what the column says by itself.
+    """
+
+    atoms: Array
+    edges: Array
+    shares: Array
+    """of the bins"""
+    centre: float
+    scale: float
+    quantiles: Array
+    """of the numbers that are no atoms, evenly spaced"""
+    counts: Array
+    """of atoms, and of all others"""
+    bins: int
+    """1 if there are so few distinct numbers that only atoms and "none of these" are told apart, else many"""
+
+    @classmethod
+    def fit(cls, values: Array, weights: Array | None = None) -> "NumberColumn":
+        """Return the marginal of numbers, of which those that are NaN are left out."""
+        there = ~np.isnan(values)
+        x, w = values[there], np.ones(there.sum()) if weights is None else weights[there]
+        x, w = x[w > 0], w[w > 0]
+        distinct, inverse = np.unique(x, return_inverse=True)
+        counts = np.bincount(inverse, w, minlength=len(distinct)).astype(np.float64)
+        total = float(counts.sum())
+        few = len(distinct) < min(_DISTINCT, total / 8)
+        frequent = counts >= _RARE if few else (counts >= _ATOM_SHARE * total) & (counts >= _ATOM_CELLS)
+        atoms, rest, cells = distinct[frequent], distinct[~frequent], counts[~frequent]
+        n = float(cells.sum())
+        levels = np.append(counts[frequent], n)
+        if n < 5:  # too few for a histogram of their own
+            rest, cells = distinct, counts
+        if len(rest) == 0:
+            rest, cells = np.zeros(1), np.ones(1)
+        edges, shares = _histogram(rest, cells)
+        weight = float(cells.sum())
+        running = np.cumsum(cells)
+        centre = float(rest[np.searchsorted(running, 0.5 * weight)])
+        mean = float(np.average(rest, weights=cells))
+        scale = float(np.sqrt(np.average((rest - mean) ** 2, weights=cells)))
+        scale = max(scale, 1e-9 * max(1.0, abs(centre)))
+        m = int(min(_QUANTILES, max(round(weight), 1)))
+        at = np.searchsorted(running, (np.arange(m) + 0.5) / m * weight)
+        quantiles = rest[np.minimum(at, len(rest) - 1)]
+        return cls(atoms, edges, shares, centre, scale, quantiles, levels, 1 if few else SUPPORT)
+
+    def validate(self) -> None:
+        """Raise ValueError unless the parts of the column belong together."""
+        rising = all(np.all(np.diff(x) > 0) for x in (self.atoms, self.edges)) and np.all(np.diff(self.quantiles) >= 0)
+        sized = len(self.edges) == len(self.shares) + 1 and len(self.counts) == len(self.atoms) + 1
+        if not (rising and sized and len(self.shares) and len(self.quantiles) and self.bins in (1, SUPPORT)):
+            raise ValueError("expected edges, quantiles and atoms of a number in rising order, got others")
+        if not (self.scale > 0 and np.all(self.shares >= 0) and abs(self.shares.sum() - 1) < 1e-6):
+            raise ValueError("expected shares of bins that add up to 1, and a positive scale, got others")
+        if len(self.atoms) > _MOST_ATOMS:
+            raise ValueError(f"expected at most {_MOST_ATOMS} repeated numbers, got {len(self.atoms)}")
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are: atoms, and "none of these"."""
+        return len(self.atoms) + 1
+
+    @property
+    def support(self) -> int:
+        """How many values an answer about the column has: atoms, and bins of u."""
+        return len(self.atoms) + self.bins
+
+    @cached_property
+    def _density(self) -> Array:
+        return self.shares / np.diff(self.edges)
+
+    @cached_property
+    def _running(self) -> Array:
+        return np.append(0.0, np.cumsum(self.shares))
+
+    def distribution(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return F(x), 1 − F(x), each to its last digit, and f(x), of numbers that are no atoms."""
+        t = (x - self.centre) / self.scale
+        tail = np.exp(-np.abs(t))
+        small, large = tail / (1 + tail), 1 / (1 + tail)
+        below, above = np.where(t < 0, small, large), np.where(t < 0, large, small)
+        logistic = small * large / self.scale
+        inside = (x >= self.edges[0]) & (x <= self.edges[-1])
+        k = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.shares) - 1)
+        h = np.where(inside, self._density[k], 0.0)
+        bounded = np.clip(x, self.edges[0], self.edges[-1])
+        running = np.interp(bounded, self.edges, self._running)
+        upward = np.interp(bounded, self.edges, 1.0 - self._running)
+        u = (1 - _WIDE) * running + _WIDE * below
+        return u, (1 - _WIDE) * upward + _WIDE * above, (1 - _WIDE) * h + _WIDE * logistic
+
+    def scored(self, x: Array) -> Scores:
+        """Return where cells lie; NaN is unknown."""
+        from scipy.special import ndtri
+
+        missing = np.isnan(x)
+        at = np.searchsorted(self.atoms, x)
+        levels = np.full(len(x), len(self.atoms), dtype=np.int16)
+        if len(self.atoms):
+            hit = self.atoms[np.minimum(at, len(self.atoms) - 1)] == x
+            levels[hit] = at[hit]
+        levels[missing] = UNKNOWN
+        free = levels == len(self.atoms)
+        below, above, f = self.distribution(x[free])
+        u, z, log = np.full(len(x), np.nan), np.full(len(x), np.nan), np.zeros(len(x))
+        u[free] = below
+        z[free] = np.where(below < 0.5, ndtri(below), -ndtri(above))
+        with np.errstate(divide="ignore"):
+            log[free] = np.log(f)
+        return Scores(levels, u, z, log)
+
+    def value(self, u: Array) -> Array:
+        """Return the numbers at these quantiles of those that are no atoms: ties stay ties."""
+        n = len(self.quantiles)
+        return self.quantiles[np.clip((u * n).astype(np.int64), 0, n - 1)]
+
+    @cached_property
+    def support_values(self) -> Array:
+        """The values of the support, atoms and then the mean of the numbers in each bin of u."""
+        return np.append(self.atoms, self.support_points.mean(axis=1))
+
+    @cached_property
+    def support_points(self) -> Array:
+        """Bins × 4: numbers within each bin of u."""
+        points = np.quantile(self.quantiles, (np.arange(self.bins * 4) + 0.5) / (self.bins * 4))
+        return np.asarray(points.reshape(self.bins, 4))
+
+
+TableColumn = CategoryColumn | NumberColumn
+
+
+def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:
+    """Return edges and shares of the quantile histogram that leaves cells out best, less 1 for each bin."""
+    total, running = float(counts.sum()), np.cumsum(counts)
+    first = (values[1] - values[0]) / 2 if len(values) > 1 else 1.0
+    last = (values[-1] - values[-2]) / 2 if len(values) > 1 else 1.0
+    best: tuple[float, Array, Array] | None = None
+    for bins in _BINS:
+        if bins > _BINS[0] and bins > total / 6:
+            break
+        cut = np.unique(np.searchsorted(running, np.arange(1, bins) / bins * total))
+        cut = cut[cut < len(values) - 1]
+        edges = np.concatenate([[values[0] - first], (values[cut] + values[cut + 1]) / 2, [values[-1] + last]])
+        cells = np.add.reduceat(counts, np.append(0, cut + 1)) if len(values) > 1 else counts
+        left = np.maximum(cells - 1 + 0.5 / len(cells), 1e-9) / max(total - 0.5, 0.5)
+        gain = float(cells @ np.log(left / np.diff(edges))) - len(cells)
+        if best is None or gain > best[0]:
+            best = gain, edges, cells / total
+    assert best is not None
+    return best[1], best[2]
+
+
+class Encoded(NamedTuple):
+    """Rows as the members of the joint read them."""
+
+    columns: tuple[TableColumn, ...]
+    levels: Codes
+    """rows × columns: categories, atoms, or "none of these"; UNKNOWN, EVIDENCE"""
+    u: Array
+    """rows × numbers; NaN unless the level is "none of these" """
+    z: Array
+    log: Array
+    """rows × columns: what the marginals say of each cell, log f(x)"""
+    weights: Array | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.levels)
+
+    def taken(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Encoded":
+        """Return some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Encoded(self.columns, self.levels[rows], self.u[rows], self.z[rows], self.log[rows], weights)
+
+    def binned(self, bins: int) -> Codes:
+        """Return levels in which numbers that are no atoms are in so many bins of u."""
+        out = self.levels.copy()
+        for number, (j, column) in enumerate(numbers(self.columns)):
+            if column.bins > 1:
+                free = self.levels[:, j] == len(column.atoms)
+                bin_ = np.minimum((self.u[free, number] * bins).astype(np.int16), bins - 1)
+                out[free, j] = len(column.atoms) + bin_
+        return out
+
+
+def numbers(columns: Sequence[TableColumn]) -> list[tuple[int, NumberColumn]]:
+    """Return the columns of numbers with their indices."""
+    return [(j, column) for j, column in enumerate(columns) if isinstance(column, NumberColumn)]
+
+
+def level_counts(columns: Sequence[TableColumn], bins: int = 1) -> NDArray[np.int32]:
+    """Return how many levels every column has if numbers are in so many bins."""
+    counts = [c.levels + (bins - 1 if c.bins > 1 else 0) for c in columns]
+    return np.array(counts, dtype=np.int32)

@@ -1,0 +1,323 @@
+"""The joint of a whole table: a convex combination of its members, weighted by held-out likelihood."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import native
+from likely.data.table import Table
+from likely.density.columns import (
+    UNKNOWN,
+    CategoryColumn,
+    Codes,
+    Encoded,
+    NumberColumn,
+    TableColumn,
+    level_counts,
+    numbers,
+)
+from likely.density.evidence import Evidence
+from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
+from likely.density.scores import ScoreTables, fit_scores
+from likely.density.structure import Pairs, entropies, maximum_tree
+from likely.density.trees import (
+    COARSE,
+    Drawn,
+    Learned,
+    drawn_components,
+    fit_tree,
+    fit_trees,
+    log_sum_exp,
+    responsibilities,
+    weighted,
+)
+from likely.em import iterate
+from likely.learn.kmeans import read_points, restarts
+from likely.statistics import Array
+
+# Weights of members: a Dirichlet prior of so many rows in all.
+_PRIOR_ROWS = 0.5
+KINDS = ("trees", "hidden trees", "scores")
+"""The members of the default combination; "tree" is one Chow–Liu tree."""
+
+
+class Density(Protocol):
+    """A joint density of the copula of a table: a mixture, or one component."""
+
+    @property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """The columns of the table."""
+
+    def log_components(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return log w_k p_k(what is known of each row)."""
+
+    def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the log density of what is known of each row."""
+
+    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
+        """Return the distribution of columns given all that is known of each row."""
+
+    def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
+        """Draw the unknown cells of each row."""
+
+    def reweighted(self, factors: Array) -> tuple[Any, float]:
+        """Return the mixture whose weights are multiplied by these, and what they then add up to."""
+
+    def expected(self, rows: Encoded, shares: Array) -> Any:
+        """Return the expected sums of rows that belong to components by these responsibilities."""
+
+
+# Which sums of each kind of member are counts.
+_COUNTS = {"tree": (0, 1), "trees": (0, 1), "hidden trees": (0, 1, 2), "scores": (0, 3)}
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A member of the combination: what it was solved with, under which density rows are expected, and their sums.
+
+    Sums add: rows that are learned or forgotten later are expected under the same reference.
+    """
+
+    kind: str
+    prior: Any
+    reference: Any
+    sums: Any
+    missing: Array | None = None
+    """counts of the tables of missing cells, of every component"""
+
+    @cached_property
+    def density(self) -> Density:
+        """The density that the sums solve to."""
+        found: Density = self.prior.solve(self.sums)
+        return found
+
+    @classmethod
+    def of(cls, kind: str, found: tuple[Any, Learned[Any, Any]]) -> "Member":
+        """Return the member that EM has found."""
+        prior, (reference, sums) = found
+        return cls(kind, prior, reference, sums)
+
+    @property
+    def counts(self) -> Array:
+        """Those sums that are counts of rows, which are not negative."""
+        return np.concatenate([np.ravel(self.sums[i]) for i in _COUNTS[self.kind]])
+
+    def shares(self, rows: Encoded) -> Array:
+        """Return responsibilities of components for rows under the reference, times the weights of rows."""
+        return weighted(responsibilities(self.reference.log_components(rows)), rows.weights)
+
+    def learned(self, rows: Encoded, missing: "MissingCells | None", sign: float = 1.0) -> "Member":
+        """Return the member that has learned, or forgotten, rows, which are expected under the reference."""
+        shares = self.shares(rows)
+        counts = None if missing is None else missing.counts(rows.levels < 0, shares)
+        return self._plus(self.reference.expected(rows, shares), counts, sign)
+
+    def merged(self, other: "Member") -> "Member":
+        """Return the member that has learned what another with the same reference has."""
+        return self._plus(other.sums, other.missing, 1.0)
+
+    def emptied(self) -> "Member":
+        """Return the member that knows no rows, and has its density as the reference; a tree by itself needs none."""
+        reference = self.reference if self.kind == "tree" else self.density
+        return Member(self.kind, self.prior, reference, type(self.sums)(*(0.0 * part for part in self.sums)))
+
+    def _plus(self, sums: Any, counts: Array | None, sign: float) -> "Member":
+        added = type(self.sums)(*(a + sign * b for a, b in zip(self.sums, sums, strict=True)))
+        if counts is not None:
+            counts = sign * counts if self.missing is None else self.missing + sign * counts
+        return replace(self, sums=added, missing=self.missing if counts is None else counts)
+
+
+@dataclass(frozen=True, eq=False)
+class MissingCells:
+    """Which cells are missing: in each component of each member, a tree of the columns that lack any."""
+
+    columns: tuple[int, ...]
+    tables: ScoreTables
+
+    @classmethod
+    def of(cls, missing: NDArray[np.bool_], weights: Array | None) -> "MissingCells | None":
+        """Return what is to be modelled of missing cells, rows × columns; None if none are missing."""
+        columns = tuple(np.flatnonzero(missing.any(axis=0)).tolist())
+        if not columns:
+            return None
+        tables = ScoreTables.of(_indicators(missing[:, columns], weights))
+        assert tables is not None
+        return cls(columns, tables)
+
+    def counts(self, missing: NDArray[np.bool_], shares: Array) -> Array:
+        """Return the counts of every component's tables."""
+        forest = self.tables.of_components(shares.shape[1])
+        return forest.counts(np.ascontiguousarray(missing[:, list(self.columns)].astype(np.int16)), shares).tables
+
+    def log_probability(self, counts: Array, missing: Sequence[int]) -> Array:
+        """Return log p(these columns are missing | component)."""
+        code = np.full((1, len(self.columns)), UNKNOWN, dtype=np.int16)
+        code[0, [self.columns.index(j) for j in missing]] = 1
+        return np.asarray(self.tables.solve(counts).log_densities(code)[0])
+
+    def draw(
+        self, counts: Array, components: NDArray[np.int32], known: Codes, generator: np.random.Generator
+    ) -> NDArray[np.bool_]:
+        """Draw which cells are missing, given those of which it is known: rows × columns that lack any."""
+        forest = self.tables.solve(counts)
+        drawn = native.tree_draw(forest.arrays, known, None, components, int(generator.integers(1 << 62)))
+        return np.asarray(drawn == 1, dtype=bool)
+
+
+def _indicators(missing: NDArray[np.bool_], weights: Array | None) -> Encoded:
+    n, d = missing.shape
+    column = CategoryColumn(("0", "1"), {}, np.zeros(2), open=False)
+    empty = np.zeros((n, 0))
+    return Encoded((column,) * d, missing.astype(np.int16), empty, empty, np.zeros((n, d)), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """A convex combination of joint densities of the same columns."""
+
+    columns: tuple[TableColumn, ...]
+    weights: Array
+    members: tuple[Density, ...]
+    missing: MissingCells | None = None
+    counts: tuple[Array, ...] = ()
+    """of each member, of missing cells"""
+
+    @cached_property
+    def log_weights(self) -> Array:
+        """log w_m."""
+        return np.log(self.weights)
+
+    def log_members(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return log w_m p_m(what is known), rows × members."""
+        found = [member.log_density(rows, evidence) for member in self.members]
+        return np.stack(found, axis=1) + self.log_weights
+
+    def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return log p(what is known) of each row, with what the marginals say."""
+        return np.asarray(log_sum_exp(self.log_members(rows, evidence)) + rows.log.sum(axis=1))
+
+    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
+        """Return the distribution of columns given all that is known of each row, on their supports."""
+        if not len(columns):
+            return []
+        shares = responsibilities(self.log_members(rows, evidence))
+        found = [np.zeros((rows.rows, self.columns[j].support)) for j in columns]
+        for m, member in enumerate(self.members):
+            for total, part in zip(found, member.marginals(rows, columns, evidence), strict=True):
+                total += shares[:, m, None] * part
+        return found
+
+    def draw(
+        self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None, *, missing: bool = False
+    ) -> tuple[Codes, Array]:
+        """Draw the unknown cells of each row: levels, and u of numbers that are none.
+
+        With ``missing``, cells are missing as those of the data are: their levels are unknown.
+        """
+        chosen = drawn_components(responsibilities(self.log_members(rows, evidence)), generator)
+        levels, u = rows.levels.copy(), rows.u.copy()
+        for m, member in enumerate(self.members):
+            own = np.flatnonzero(chosen == m)
+            if not len(own):
+                continue
+            part = rows.taken(own)
+            drawn = member.draw(part, generator, evidence)
+            levels[own], u[own] = drawn.levels, drawn.u
+            if missing and self.missing is not None:
+                columns = list(self.missing.columns)
+                known = np.ascontiguousarray(np.where(part.levels[:, columns] >= 0, 0, UNKNOWN), dtype=np.int16)
+                gone = self.missing.draw(self.counts[m], drawn.components, known, generator)
+                levels[np.ix_(own, np.array(columns))] = np.where(gone, UNKNOWN, drawn.levels[:, columns])
+        return levels, u
+
+    def given_missing(self, columns: Sequence[int]) -> tuple["Combination", float]:
+        """Return the joint given that cells of these columns are missing, and the log probability of that."""
+        if self.missing is None or not set(columns) <= set(self.missing.columns):
+            return self, -np.inf
+        members, factors = [], []
+        for member, counts in zip(self.members, self.counts, strict=True):
+            found, factor = member.reweighted(np.exp(self.missing.log_probability(counts, columns)))
+            members.append(found)
+            factors.append(factor)
+        weights = self.weights * np.array(factors)
+        total = float(weights.sum())
+        return replace(self, weights=weights / total, members=tuple(members)), float(np.log(total))
+
+
+def combination_weights(logs: Array, weights: Array | None = None) -> Array:
+    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
+    k = logs.shape[1]
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    counted = np.ones(len(logs)) if weights is None else weights
+
+    def step(w: Array) -> Array:
+        shares = likelihood * w
+        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
+        return np.asarray(found / found.sum())
+
+    start = np.full(k, 1.0 / k)
+    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=500).at
+
+
+def embedded(rows: Encoded, importance: Array | None = None) -> NDArray[np.float32]:
+    """Return rows as points for first groups: levels one-hot, scores × .8; what is missing at the mean."""
+    parts: list[Array] = []
+    index = {j: number for number, (j, _) in enumerate(numbers(rows.columns))}
+    for j, (column, size) in enumerate(zip(rows.columns, level_counts(rows.columns).tolist(), strict=True)):
+        factor = 1.0 if importance is None else float(importance[j])
+        if factor <= 0:
+            continue
+        is_number = isinstance(column, NumberColumn) and column.bins > 1
+        if is_number:
+            parts.append(factor * 0.8 * np.nan_to_num(rows.z[:, [index[j]]]))
+        if size > is_number:
+            one_hot = (rows.levels[:, [j]] == np.arange(size - is_number)).astype(np.float32)
+            missing = rows.levels[:, j] < 0
+            if not missing.all():
+                one_hot -= one_hot[~missing].mean(axis=0)
+            one_hot[missing] = 0
+            parts.append(factor * one_hot)
+    if not parts:
+        return np.zeros((rows.rows, 1), dtype=np.float32)
+    return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def first_groups(
+    points: NDArray[np.float32], k: int, generator: np.random.Generator, weights: Array | None, iterations: int
+) -> NDArray[np.int64]:
+    """Return the group of each row that k-means finds, from k-means++."""
+    read = read_points(Table(points), weights=weights)
+    found = next(restarts(read, k, "k-means++", 1, generator, weights, iterations))
+    return found.labels.astype(np.int64)
+
+
+def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
+    """Fit one of KINDS to rows."""
+    generator = np.random.default_rng(seed)
+    d = len(rows.columns)
+    if kind == "hidden trees":
+        k = min(32, max(2, rows.rows // 6))
+        codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
+        information = Pairs.of(codes, levels).information(rows.weights)[0]
+        entropy = entropies(codes, levels, rows.weights)
+        groups = np.empty((rows.rows, d), dtype=np.int64)
+        for j in range(d):
+            importance = np.sqrt(information[j] / np.maximum(np.sqrt(entropy * entropy[j]), 1e-9))
+            importance[j] = max(importance.max(), 0.5)
+            importance /= importance.max()
+            importance[importance < 0.1] = 0
+            groups[:, j] = first_groups(embedded(rows, importance), k, generator, rows.weights, 5)
+        prior = HiddenTreePrior.of(rows, maximum_tree(information))
+        return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
+    m = sum(column.bins > 1 for _, column in numbers(rows.columns))
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows))
+    k = {"trees": min(10, rows.rows // 20), "scores": min(30, rows.rows // (m + 15))}[kind]
+    groups_ = None if k <= 1 else first_groups(embedded(rows), k, generator, rows.weights, 8)
+    fit = fit_scores if kind == "scores" else fit_trees
+    return Member.of(kind, fit(rows, groups_, max(k, 1)))

@@ -1,0 +1,531 @@
+"""Gaussian mixtures of normal scores: each component a full Gaussian of z, and a tree of categories and atoms."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import native
+from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers
+from likely.density.evidence import Evidence
+from likely.density.structure import Pairs, maximum_tree
+from likely.density.trees import Drawn, Forest, Learned, drawn_components, fit_mixture, log_sum_exp, responsibilities
+from likely.families.gaussian import FullGaussian
+from likely.statistics import Array
+
+# Rows of the table of all rows that every component's table has beside its own.
+_TABLE_ROWS = 10.0
+_PSEUDO = (1.0, 3.0, 10.0, 30.0)
+_MEAN_ROWS = 0.5
+# The pooled covariance: so much of its own diagonal, and of 1; and what every covariance has beside.
+_DIAGONAL, _UNIT, _RIDGE = 0.1, 1e-3, 1e-6
+
+
+class ScoreSums(NamedTuple):
+    """The expected sums that a mixture of scores is solved from: they add."""
+
+    weight: Array
+    score: Array
+    product: Array
+    tables: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTables:
+    """How tables of categories and atoms are solved: the tree, and the tables of all rows."""
+
+    chosen: tuple[int, ...]
+    """columns with more than one level"""
+    forest: Forest
+    """the tree with the tables of all rows, once"""
+
+    @classmethod
+    def of(cls, rows: Encoded) -> "ScoreTables | None":
+        """Return the tree of the greatest mutual information; None if no column has levels."""
+        sizes = level_counts(rows.columns)
+        chosen = tuple(np.flatnonzero(sizes > 1).tolist())
+        if not chosen:
+            return None
+        codes, levels = np.ascontiguousarray(rows.levels[:, list(chosen)]), sizes[list(chosen)]
+        pairs = Pairs.of(codes, levels)
+        structure = maximum_tree(pairs.information(rows.weights)[0])
+        forest = Forest.empty(levels, [structure])
+        for j, parent in enumerate(structure.parents.tolist()):
+            there = codes[:, j] >= 0
+            weights = None if rows.weights is None else rows.weights[there]
+            marginal = np.bincount(codes[there, j], weights, minlength=levels[j]) + 0.5 / levels[j]
+            marginal = marginal / marginal.sum()
+            if parent < 0:
+                forest.table(0, j)[:] = marginal
+                continue
+            pair = np.array([[parent, j]])
+            counts = native.pair_counts(pairs.codes, levels, pair, rows.weights).reshape(levels[parent], -1)
+            forest.table(0, j)[:] = _backed_off(counts, marginal)
+        return cls(chosen, forest)
+
+    def of_components(self, k: int) -> Forest:
+        """Return the tables of all rows for each of k components."""
+        forest = Forest.empty(self.forest.levels, self.forest.structures * k)
+        return forest.with_tables(np.tile(self.forest.tables, k))
+
+    def solve(self, tables: Array) -> Forest:
+        """Return tables of expected counts, each with rows of the table of all rows."""
+        counts = self.of_components(len(tables) // len(self.forest.tables)).with_tables(tables)
+        out = counts.with_tables(np.empty_like(tables))
+        for k in range(len(counts.structures)):
+            for j in range(len(counts.levels)):
+                found = counts.table(k, j)
+                total = found.sum(axis=-1, keepdims=True)
+                out.table(k, j)[:] = (found + _TABLE_ROWS * self.forest.table(0, j)) / (total + _TABLE_ROWS)
+        return out
+
+
+def _backed_off(counts: Array, marginal: Array) -> Array:
+    """Return p(child | parent), with as much of the child's marginal as leaves rows out best."""
+    rows = counts.sum(axis=1)[:, None]
+    found = []
+    for pseudo in _PSEUDO:
+        left = np.log(np.maximum(counts - 1, 0) + pseudo * marginal) - np.log(np.maximum(rows - 1, 0) + pseudo)
+        found.append((float((counts * left).sum()), pseudo))
+    pseudo = max(found)[1]
+    return np.asarray((counts + pseudo * marginal) / (rows + pseudo))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreDensity:
+    """A mixture whose components are a Gaussian of all normal scores and a tree of categories and atoms."""
+
+    columns: tuple[TableColumn, ...]
+    weights: Array
+    mean: Array
+    covariance: Array
+    tables: ScoreTables | None
+    forest: Forest | None
+
+    @cached_property
+    def scored(self) -> list[tuple[int, int]]:
+        """The numbers that have scores: index of the column, and of the number."""
+        return [(j, number) for number, (j, column) in enumerate(numbers(self.columns)) if column.bins > 1]
+
+    @cached_property
+    def gaussian(self) -> FullGaussian:
+        """The Gaussians of scores."""
+        return FullGaussian(self.mean, self.covariance, np.asarray(np.linalg.cholesky(self.covariance)))
+
+    def _scores(self, rows: Encoded) -> Array:
+        return np.ascontiguousarray(rows.z[:, [number for _, number in self.scored]])
+
+    def _codes(self, rows: Encoded) -> Codes:
+        assert self.tables is not None
+        return np.ascontiguousarray(rows.levels[:, list(self.tables.chosen)])
+
+    def log_components(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return log w_k p_k(what is known), of the copula."""
+        if evidence is None:
+            return self._log_levels(rows, None) + self._log_scores(rows)
+        return np.asarray(np.logaddexp.reduce([logs for _, logs in self._cases(rows, evidence)]))
+
+    def _log_levels(self, rows: Encoded, case: "Case | None") -> Array:
+        """Return log w_k p_k(levels)."""
+        if self.forest is None:
+            return np.tile(np.log(self.weights), (rows.rows, 1))
+        codes, likelihoods = self._codes(rows), None
+        if case is not None:
+            codes, likelihoods = case.levels(self, codes)
+        return self.forest.log_densities(codes, likelihoods) + np.log(self.weights)
+
+    def _log_scores(self, rows: Encoded) -> Array:
+        """Return log p_k(scores), divided by that of independent standard Gaussians."""
+        z, g = self._scores(rows), self.gaussian
+        out = np.zeros((rows.rows, len(self.weights)))
+        if z.shape[1]:
+            native.score_full(z, None, g.mean, g.whitener, g.covariance, g.constant, None, out)
+            there = ~np.isnan(z)
+            out += (0.5 * np.where(there, z, 0.0) ** 2 + 0.5 * np.log(2 * np.pi) * there).sum(axis=1)[:, None]
+        return out
+
+    def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the log density of the copula at each row."""
+        return log_sum_exp(self.log_components(rows, evidence))
+
+    def _cases(self, rows: Encoded, evidence: Evidence | None) -> list[tuple["Case | None", Array]]:
+        """Return the ways in which evidence may hold, and log w_k p_k(what is known) in each, rows × components.
+
+        A number whose evidence is a range is either one of the atoms in it, or none: then its score is in a range.
+        """
+        if evidence is None:
+            return [(None, self.log_components(rows))]
+        scores = self._log_scores(rows)
+        found: list[tuple[Case | None, Array]] = []
+        for case in Case.all_of(self, evidence):
+            logs = self._log_levels(rows, case) + scores
+            if case.ranges:
+                logs = logs + np.log(np.maximum(self._inside(rows, case)[0], 1e-300))
+            found.append((case, logs))
+        return found
+
+    def _inside(self, rows: Encoded, case: "Case") -> tuple[Array, list["Inside"]]:
+        """Return p(scores are in their ranges | the others, component), rows × components, and how it is integrated."""
+        z, known = self._scores(rows), ~np.isnan(self._scores(rows))
+        found, how = np.ones((rows.rows, len(self.weights))), []
+        patterns, index = np.unique(known, axis=0, return_inverse=True)
+        for p, there in enumerate(patterns):
+            own = np.flatnonzero(index.ravel() == p)
+            for c in range(len(self.weights)):
+                part = Inside.of(self, c, z[own], there, case)
+                found[own, c] = part.weights.sum(axis=1)
+                how.append(part)
+        return found, how
+
+    def expected(self, rows: Encoded, shares: Array) -> ScoreSums:
+        """Return the expected sums of rows that belong to components by these responsibilities (weighted)."""
+        z = self._scores(rows)
+        tables = np.zeros(0)
+        if self.forest is not None:
+            tables = self.forest.counts(self._codes(rows), shares).tables
+        k, m = self.mean.shape
+        weight, score, product = shares.sum(axis=0), np.zeros((k, m)), np.zeros((k, m, m))
+        if m:
+            if np.isnan(z).any():
+                g = self.gaussian
+                counted, s, p = native.collect_responsibility_expected(z, None, shares, None, g.mean, g.precision)
+            else:
+                counted, s, p = native.collect_responsibility_scatter(z, None, shares, None, self.mean, False)[:3]
+            o = self.mean
+            score = s + counted[:, None] * o
+            cross = o[:, :, None] * s[:, None, :]
+            product = p + cross + np.swapaxes(cross, 1, 2) + counted[:, None, None] * o[:, :, None] * o[:, None, :]
+        return ScoreSums(weight, score, product, tables)
+
+    def reweighted(self, factors: Array) -> tuple["ScoreDensity", float]:
+        """Return the mixture whose weights are multiplied by these, and what they then add up to."""
+        weights = self.weights * factors
+        return replace(self, weights=weights / weights.sum()), float(weights.sum())
+
+    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
+        """Return the distribution of some columns given all that is known of each row, on their supports."""
+        cases = self._cases(rows, evidence)
+        shares = responsibilities(np.concatenate([logs for _, logs in cases], axis=1))
+        out = [np.zeros((rows.rows, self.columns[j].support)) for j in columns]
+        k = len(self.weights)
+        for at, (case, _) in enumerate(cases):
+            for total, found in zip(
+                out, self._of_case(rows, columns, case, shares[:, at * k : (at + 1) * k]), strict=True
+            ):
+                total += found
+        return [found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300) for found in out]
+
+    def _of_case(self, rows: Encoded, columns: Sequence[int], case: "Case | None", shares: Array) -> list[Array]:
+        """Return the distribution of columns on their supports in one case, mixed by responsibilities."""
+        place = {j: at for at, (j, _) in enumerate(self.scored)}
+        chosen = {} if self.tables is None else {j: at for at, j in enumerate(self.tables.chosen)}
+        shares = np.ascontiguousarray(shares)
+        listed = [j for j in columns if j in chosen and j not in place]
+        found = dict(zip(listed, self._levels(rows, [chosen[j] for j in listed], case, shares), strict=True))
+        out = []
+        for j in columns:
+            if j not in place:
+                out.append(found.get(j, shares.sum(axis=1, keepdims=True)))
+                continue
+            column, answer = self.columns[j], np.zeros((rows.rows, self.columns[j].support))
+            atoms = column.levels - 1
+            for c in range(len(self.weights)):
+                near = np.flatnonzero(shares[:, c] > _NEGLIGIBLE)
+                if not len(near):
+                    continue
+                part, share = rows.taken(near), shares[near, c]
+                free = share
+                if atoms:
+                    one = np.zeros((len(near), len(self.weights)))
+                    one[:, c] = share
+                    own = self._levels(part, [chosen[j]], case, one)[0]
+                    answer[near, :atoms] += own[:, :-1]
+                    free = own[:, -1]
+                answer[near, atoms:] += free[:, None] * self._score_bins(part, c, place[j], column.bins, case)
+            out.append(answer)
+        return out
+
+    def _levels(self, rows: Encoded, chosen: list[int], case: "Case | None", shares: Array) -> list[Array]:
+        """Return the distribution of levels of columns of the tree."""
+        if not chosen or self.forest is None:
+            return []
+        codes, likelihoods = self._codes(rows), None
+        if case is not None:
+            codes, likelihoods = case.levels(self, codes)
+        parts = native.tree_marginals(self.forest.arrays, codes, likelihoods, shares, chosen)
+        return np.split(parts, np.cumsum(self.forest.levels[chosen])[:-1], axis=1)
+
+    def _score_bins(self, rows: Encoded, c: int, i: int, bins: int, case: "Case | None") -> Array:
+        """Return p(u of a score in each bin | the others, component), rows × bins."""
+        from scipy.special import ndtr, ndtri
+
+        z, edges = self._scores(rows), ndtri(np.arange(1, bins) / bins)
+        ranges = {} if case is None else {j: ends for j, ends in case.ranges.items() if np.isnan(z[:, j]).all()}
+        out = np.empty((len(z), bins))
+        known = ~np.isnan(z)
+        known[:, i] = False
+        patterns, index = np.unique(known, axis=0, return_inverse=True)
+        for p, there in enumerate(patterns):
+            own = np.flatnonzero(index.ravel() == p)
+            if case is None or not ranges:
+                mean, deviation = conditional(self.mean[c], self.covariance[c], z[own], there, [i])
+                below = ndtr((edges - mean) / np.sqrt(deviation[0, 0]))
+                out[own] = np.diff(below, axis=1, prepend=0.0, append=1.0)
+            else:
+                out[own] = Inside.of(self, c, z[own], there, case).bins(self, c, case, z[own], there, i, edges)
+        return out
+
+    def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
+        """Draw the unknown cells of each row."""
+        from scipy.special import ndtr
+
+        from likely.data.table import Block, Table
+
+        cases, k = self._cases(rows, evidence), len(self.weights)
+        drawn = drawn_components(responsibilities(np.concatenate([logs for _, logs in cases], axis=1)), generator)
+        components, which = drawn % k, drawn // k
+        levels, u = rows.levels.copy(), rows.u.copy()
+        scores = self._scores(rows)
+        for at, (case, _) in enumerate(cases):
+            own = np.flatnonzero(which == at)
+            part = rows.taken(own)
+            if self.forest is not None and self.tables is not None:
+                codes, likelihoods = self._codes(part), None
+                if case is not None:
+                    codes, likelihoods = case.levels(self, codes)
+                seed = int(generator.integers(1 << 62))
+                found = native.tree_draw(self.forest.arrays, codes, likelihoods, components[own], seed)
+                levels[np.ix_(own, np.array(self.tables.chosen))] = found
+            if case is not None and case.ranges:
+                for c in np.unique(components[own]).tolist():
+                    those = own[components[own] == c]
+                    self._draw_ranges(scores, those, c, case, generator)
+        levels[levels < 0] = 0  # columns of one level
+        if self.scored:
+            z = self.gaussian.drawn(Block(Table(scores), None), components.astype(np.int64), generator)
+            for place, (j, number) in enumerate(self.scored):
+                free = (levels[:, j] == self.columns[j].levels - 1) & (rows.levels[:, j] < 0)
+                u[free, number] = ndtr(z[free, place])
+        for number, (j, column) in enumerate(numbers(self.columns)):
+            if column.bins == 1:
+                free = (levels[:, j] == column.levels - 1) & (rows.levels[:, j] < 0)
+                low, high = (0.0, 1.0) if evidence is None else evidence.ends(j)
+                u[free, number] = low + (high - low) * generator.random(int(free.sum()))
+        return Drawn(levels, u, components.astype(np.int32))
+
+    def _draw_ranges(
+        self, scores: Array, rows: NDArray[np.int64], c: int, case: "Case", generator: np.random.Generator
+    ) -> None:
+        """Draw scores that are in their ranges, of rows of one component, in place."""
+        known = ~np.isnan(scores[rows])
+        patterns, index = np.unique(known, axis=0, return_inverse=True)
+        for p, there in enumerate(patterns):
+            own = rows[index.ravel() == p]
+            inside = Inside.of(self, c, scores[own], there, case, generator)
+            picked = drawn_components(inside.weights, generator)
+            scores[np.ix_(own, list(case.ranges))] = inside.points[np.arange(len(own)), picked]
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePrior:
+    """What mixtures of scores are solved with beside their sums: the tree of levels, with the tables of all rows."""
+
+    columns: tuple[TableColumn, ...]
+    tables: ScoreTables | None
+
+    def first(self, k: int) -> ScoreDensity:
+        """Return the mixture whose components are all standard, and have the tables of all rows."""
+        m = sum(column.bins > 1 for _, column in numbers(self.columns))
+        forest = None if self.tables is None else self.tables.of_components(k)
+        unit = np.tile(np.eye(m), (k, 1, 1))
+        return ScoreDensity(self.columns, np.full(k, 1 / k), np.zeros((k, m)), unit, self.tables, forest)
+
+    def solve(self, sums: ScoreSums) -> ScoreDensity:
+        """Return the mixture of expected sums."""
+        n, m = sums.weight, sums.score.shape[1]
+        weights = (n + 0.01) / (n + 0.01).sum()
+        forest = None if self.tables is None else self.tables.solve(sums.tables)
+        mean = sums.score / (n + _MEAN_ROWS)[:, None]
+        cross = sums.score[:, :, None] * mean[:, None, :]
+        own = (n + _MEAN_ROWS)[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        scatter = sums.product - cross - np.swapaxes(cross, 1, 2) + own
+        pooled = scatter.sum(axis=0) / n.sum()
+        pooled = (1 - _DIAGONAL) * pooled + _DIAGONAL * np.diag(np.diag(pooled)) + _UNIT * np.eye(m)
+        nu = m + 2.0
+        covariance = (scatter + nu * pooled) / (n + nu)[:, None, None] + _RIDGE * np.eye(m)
+        return ScoreDensity(self.columns, weights, mean, covariance, self.tables, forest)
+
+
+# Components with less responsibility than this for a row are left out of its answers.
+_NEGLIGIBLE = 1e-9
+
+
+def conditional(
+    mean: Array, covariance: Array, z: Array, there: NDArray[np.bool_], of: list[int]
+) -> tuple[Array, Array]:
+    """Return mean (rows × of) and covariance of some scores, given those that are there."""
+    known, asked = np.flatnonzero(there), np.array(of, dtype=np.int64)
+    across: Array = covariance[np.ix_(known, asked)]
+    own: Array = covariance[np.ix_(known, known)]
+    slope = np.linalg.solve(own, across)
+    return mean[asked] + (z[:, known] - mean[known]) @ slope, covariance[np.ix_(asked, asked)] - across.T @ slope
+
+
+class Case(NamedTuple):
+    """One way in which evidence may hold: which numbers are none of their atoms, and the ranges of their scores."""
+
+    evidence: Evidence
+    free: frozenset[int]
+    """columns of numbers with a range that are none of their atoms"""
+    ranges: dict[int, tuple[float, float]]
+    """by the index among scores"""
+
+    @classmethod
+    def all_of(cls, density: ScoreDensity, evidence: Evidence) -> list["Case"]:
+        """Return all ways: those in which a number is an atom, and those in which it is none."""
+        from scipy.special import ndtri
+
+        place = {j: at for at, (j, _) in enumerate(density.scored)}
+        ways: list[frozenset[int]] = [frozenset()]
+        for j, known in evidence.known.items():
+            if j not in place or (known.low <= 0 and known.high >= 1 and known.levels.all()):
+                continue
+            free = [way | {j} for way in ways] if known.levels[-1] > 0 and known.high > known.low else []
+            ways = free + (ways if known.levels[:-1].any() else [])
+        cases = []
+        for way in ways:
+            ends = {place[j]: (ndtri(evidence.known[j].low), ndtri(evidence.known[j].high)) for j in sorted(way)}
+            cases.append(cls(evidence, way, ends))
+        return cases
+
+    def levels(self, density: ScoreDensity, codes: Codes) -> tuple[Codes, Array]:
+        """Return codes of the columns of the tree, and the likelihood of their levels."""
+        assert density.tables is not None
+        assert density.forest is not None
+        codes, parts = codes.copy(), []
+        scored = {j for j, _ in density.scored}
+        for at, j in enumerate(density.tables.chosen):
+            likelihood = np.ones(density.forest.levels[at])
+            if j in self.evidence.known:
+                likelihood = self.evidence.of_levels(j)
+                if j in scored:
+                    free = np.zeros_like(likelihood)
+                    free[-1] = 1.0
+                    likelihood = free if j in self.free else np.append(likelihood[:-1], 0.0)
+                codes[codes[:, at] < 0, at] = EVIDENCE
+            parts.append(likelihood)
+        return codes, np.concatenate(parts)
+
+
+class Inside(NamedTuple):
+    """Points within ranges of scores of rows of one component and pattern, and the weights that integrate over them.
+
+    One range: Gauss and Legendre's points; several: a lattice, one score after the other given those before (Genz,
+    1992). The weights of a row add up to the probability of the ranges.
+    """
+
+    points: Array
+    """rows × points × ranges"""
+    weights: Array
+
+    @classmethod
+    def of(
+        cls,
+        density: ScoreDensity,
+        c: int,
+        z: Array,
+        there: NDArray[np.bool_],
+        case: Case,
+        generator: np.random.Generator | None = None,
+    ) -> "Inside":
+        """Return points and weights; with a generator, points that are drawn."""
+        from scipy.special import ndtr, ndtri
+
+        ranges = list(case.ranges)
+        mean, covariance = conditional(density.mean[c], density.covariance[c], z, there, ranges)
+        factor = np.linalg.cholesky(covariance)
+        at, weight = _lattice(len(ranges))
+        if generator is not None:  # of one range a draw is exact; of several one of some is chosen by its weight
+            drawn = 1 if len(ranges) == 1 else _DRAWN
+            at, weight = generator.random((len(z), drawn, len(ranges))), np.full(drawn, 1 / drawn)
+        points = np.empty((len(z), len(weight), len(ranges)))
+        standard = np.empty_like(points)
+        weights = np.tile(weight, (len(z), 1))
+        for r, ends in enumerate(case.ranges.values()):
+            centre = mean[:, r, None] + standard[:, :, :r] @ factor[r, :r]
+            low, high = ((end - centre) / factor[r, r] for end in ends)
+            # From the nearer tail, so that no digit is lost.
+            flip = low > 0
+            a, b = np.where(flip, -high, low), np.where(flip, -low, high)
+            start, width = ndtr(a), ndtr(b) - ndtr(a)
+            share = np.where(flip, 1 - at[..., r], at[..., r])
+            y = np.clip(ndtri(np.clip(start + share * width, 1e-300, 1 - 1e-16)), a, b)
+            standard[:, :, r] = np.where(flip, -y, y)
+            points[:, :, r] = centre + factor[r, r] * standard[:, :, r]
+            weights = weights * width
+        return cls(points, weights)
+
+    def bins(
+        self, density: ScoreDensity, c: int, case: Case, z: Array, there: NDArray[np.bool_], i: int, edges: Array
+    ) -> Array:
+        """Return p(a score is between edges | ranges, the others), rows × bins."""
+        from scipy.special import ndtr
+
+        share = self.weights / np.maximum(self.weights.sum(axis=1, keepdims=True), 1e-300)
+        ranges = list(case.ranges)
+        out = np.zeros((len(z), len(edges) + 1))
+        if i in ranges:  # the score itself has a range
+            own = self.points[:, :, ranges.index(i)]
+            ends = case.ranges[i]
+            if len(ranges) == 1:  # exactly
+                mean, variance = conditional(density.mean[c], density.covariance[c], z, there, [i])
+                cut = ndtr(
+                    (np.clip(np.concatenate([[-np.inf], edges, [np.inf]]), *ends) - mean) / np.sqrt(variance[0, 0])
+                )
+                found = np.diff(cut, axis=1)
+                return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))
+            index = np.searchsorted(edges, own)
+            for row in range(len(z)):
+                out[row] = np.bincount(index[row], share[row], minlength=len(edges) + 1)
+            return out
+        known = there.copy()
+        known[ranges] = True
+        for q in range(self.points.shape[1]):
+            filled = z.copy()
+            filled[:, ranges] = self.points[:, q]
+            mean, variance = conditional(density.mean[c], density.covariance[c], filled, known, [i])
+            below = ndtr((edges - mean) / np.sqrt(variance[0, 0]))
+            out += share[:, q, None] * np.diff(below, axis=1, prepend=0.0, append=1.0)
+        return out
+
+
+# Points of an integral over one range and over several, and points of which one is drawn.
+_POINTS, _LATTICE, _DRAWN = 48, 2039, 64
+
+
+@cache
+def _lattice(dimensions: int) -> tuple[Array, Array]:
+    """Return points between 0 and 1 in so many dimensions, and their weights."""
+    if dimensions <= 2:
+        x, w = np.polynomial.legendre.leggauss(_POINTS)
+        x, w = (x + 1) / 2, w / 2
+        if dimensions == 1:
+            return x[:, None], w
+        return np.stack([np.repeat(x, _POINTS), np.tile(x, _POINTS)], axis=1), np.outer(w, w).ravel()
+    # A rank-1 lattice of the square roots of primes (Richtmyer), folded so that its integrand is periodic.
+    primes = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], dtype=np.float64)
+    step = np.sqrt(primes[:dimensions])
+    at = ((np.arange(_LATTICE)[:, None] + 0.5) * step) % 1.0
+    return np.abs(2 * at - 1), np.full(_LATTICE, 1 / _LATTICE)
+
+
+def fit_scores(
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int, *, steps: int = 20, tolerance: float = 1e-3
+) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
+    """Fit a mixture of k components by EM from first groups of rows."""
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows))
+    first = np.ones((rows.rows, 1)) if groups is None else 0.9 * np.eye(k)[groups] + 0.1 / k
+    return prior, fit_mixture(prior, prior.first(k), first, rows, steps=steps, tolerance=tolerance).learned

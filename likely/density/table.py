@@ -1,0 +1,347 @@
+"""The joint of a table: its columns, how its cells are encoded, the members of the joint, and what is asked of them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.hashing import row_keys
+from likely.data.table import Block, Table
+from likely.density.columns import (
+    UNKNOWN,
+    CategoryColumn,
+    Encoded,
+    NumberColumn,
+    Scores,
+    TableColumn,
+    level_counts,
+    numbers,
+)
+from likely.density.combination import (
+    KINDS,
+    Combination,
+    Member,
+    MissingCells,
+    combination_weights,
+    fit_member,
+)
+from likely.density.evidence import Evidence
+from likely.density.structure import Pairs, entropies
+from likely.density.trees import COARSE, responsibilities
+from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
+
+# Rows in which columns, structures and starts are looked for; statistics are those of all rows.
+ENOUGH = 50_000
+# Rows that are encoded together when statistics are collected, or answers given.
+_BATCH = 1 << 15
+_HELD_OUT = 0.2
+_FEW = 40
+
+Progress = Callable[[Callable[[], str]], None]
+
+
+class Distribution(NamedTuple):
+    """Distributions of a number: points in order, and p of each for each row."""
+
+    values: Array
+    p: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TableJoint:
+    """The joint p(x) of all columns of a table, and of which cells are missing."""
+
+    columns: tuple[TableColumn, ...]
+    names: Mapping[int, Labels]
+    """of every column of categories its names, as codes that are answered number them"""
+    weights: Array
+    members: tuple[Member, ...]
+    missing: MissingCells | None
+    information: Array
+    """columns × columns: the mutual information of each pair, and on the diagonal the entropy of each"""
+    rows: float
+    """the weight of all rows that were learned"""
+
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        weights: Array | None,
+        kinds: Sequence[str] = KINDS,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit the joint to rows."""
+        say = progress or (lambda _: None)
+        every = Assignment(np.zeros(1), np.zeros(table.rows, dtype=np.int32), weights)
+        keys = row_keys(table, every, seed)
+        order = np.argsort(keys, kind="stable")
+        sample = order[:ENOUGH] if table.rows > ENOUGH else np.arange(table.rows)
+        say(lambda: "looking at columns")
+        columns, names = table_columns(table, weights)
+        part, own = table.taken(sample), None if weights is None else weights[sample]
+        rows = encode(columns, part, own)
+        held_out = _held_out(keys[sample])
+        members, shares = fit_members(rows, kinds, held_out, seed, say)
+        information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
+        information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
+        missing = MissingCells.of(rows.levels < 0, own)
+        found = cls(columns, names, shares, members, missing, information, 0.0)
+        if table.rows > ENOUGH:
+            return found.emptied().plus(table, weights, 1.0, say)
+        if missing is not None:
+            members = tuple(replace(m, missing=missing.counts(rows.levels < 0, m.shares(rows))) for m in members)
+        total = float(table.rows) if weights is None else float(weights.sum())
+        return replace(found, members=members, rows=total)
+
+    def plus(self, table: Table, weights: Array | None, sign: float = 1.0, say: Progress | None = None) -> Self:
+        """Return the joint that has learned more rows, or forgotten some: expected under its stored reference."""
+        members, total = list(self.members), self.rows
+        for first in range(0, table.rows, _BATCH):
+            part = table.between(first, first + _BATCH)
+            own = None if weights is None else weights[first : first + _BATCH]
+            rows = encode(self.columns, part, own)
+            members = [m.learned(rows, self.missing, sign) for m in members]
+            total += sign * (float(rows.rows) if own is None else float(own.sum()))
+            if say is not None:
+                say(partial("learning rows: {:,} of {:,}".format, first, table.rows))
+        return replace(self, members=tuple(members), rows=total)
+
+    def emptied(self) -> Self:
+        """Return the joint that knows no rows, and has its densities as the reference."""
+        return replace(self, members=tuple(m.emptied() for m in self.members), rows=0.0)
+
+    def checked(self, before: Self) -> Self:
+        """Return the joint after rows were forgotten, or raise if it never had learned them."""
+        if self.rows < -_ROUNDING * before.rows or any(
+            (m.counts < -_ROUNDING * max(before.rows, 1.0)).any() for m in self.members
+        ):
+            raise ValueError(NOT_LEARNED.format("weigh more than what is left"))
+        if self.rows <= _ROUNDING * before.rows:
+            raise ValueError(
+                "expected some rows to be left, got a request to forget all of them: use a new model instead"
+            )
+        return self
+
+    def same_reference(self, other: Self) -> bool:
+        """Say whether rows are expected under the same reference."""
+        return len(self.members) == len(other.members) and all(
+            _same(one.reference, two.reference) and _same(one.prior, two.prior)
+            for one, two in zip(self.members, other.members, strict=True)
+        )
+
+    def merged(self, other: Self) -> Self:
+        """Return the joint of the rows of both, which have the same reference."""
+        members = tuple(one.merged(two) for one, two in zip(self.members, other.members, strict=True))
+        return replace(self, members=members, rows=self.rows + other.rows)
+
+    @cached_property
+    def combination(self) -> Combination:
+        """The density that all sums solve to."""
+        counts = tuple(m.missing for m in self.members if m.missing is not None)
+        missing = self.missing if len(counts) == len(self.members) else None
+        return Combination(self.columns, self.weights, tuple(m.density for m in self.members), missing, counts)
+
+    @property
+    def categories(self) -> Mapping[int, Labels]:
+        """The names of categories, by column."""
+        return self.names
+
+    def encode(self, table: Table) -> Encoded:
+        """Return rows as the members read them."""
+        return encode(self.columns, table, None)
+
+    def batches(self, table: Table) -> Iterator[Encoded]:
+        """Return rows some at a time; no rows are one batch of none."""
+        for first in range(0, max(table.rows, 1), _BATCH):
+            yield self.encode(table.between(first, first + _BATCH))
+
+    def values_of(self, j: int) -> NDArray[Any]:
+        """Return the values of a column in the order of the probabilities of ``answers``."""
+        column = self.columns[j]
+        if isinstance(column, NumberColumn):
+            return column.support_values
+        names = self.names.get(j)
+        return np.array([0, 1]) if names is None else names
+
+    def answers(self, combination: Combination, rows: Encoded, j: int, evidence: Evidence | None = None) -> Array:
+        """Return p(value | what is known of each row) of a column of categories, as ``values_of`` has them."""
+        found = combination.marginals(rows, [j], evidence)[0]
+        column = self.columns[j]
+        assert isinstance(column, CategoryColumn)
+        if not column.open:
+            return found
+        rare = np.array(list(column.rare.values()))
+        seen = rare / rare.sum() if len(rare) else rare
+        out = np.concatenate([found[:, :-1], found[:, -1:] * seen], axis=1)
+        return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+    def distribution(self, column: NumberColumn, found: Array, evidence: Evidence | None, j: int) -> Distribution:
+        """Return the distribution of a number from that on its support: points in order."""
+        points = column.support_points
+        atoms, each = len(column.atoms), points.shape[1]
+        if evidence is not None and j in evidence.known:  # points beyond the range are not the column's
+            u = (np.arange(points.size) + 0.5) / points.size
+            inside = (u >= evidence.known[j].low) & (u <= evidence.known[j].high)
+            share = inside.reshape(points.shape).astype(np.float64)
+            share /= np.maximum(share.sum(axis=1, keepdims=True), 1.0)
+        else:
+            share = np.full(points.shape, 1.0 / each)
+        values = np.concatenate([column.atoms, points.ravel()])
+        p = np.concatenate([found[:, :atoms], (found[:, atoms:, None] * share).reshape(len(found), -1)], axis=1)
+        order = np.argsort(values, kind="stable")
+        p = p[:, order]
+        return Distribution(values[order], p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300))
+
+    def cells(self, levels: NDArray[np.int16], u: Array, generator: np.random.Generator) -> Array:
+        """Return drawn levels and u as cells of a table: numbers, and codes of categories; NaN is missing."""
+        out = np.full(levels.shape, np.nan)
+        number = {j: n for n, (j, _) in enumerate(numbers(self.columns))}
+        for j, column in enumerate(self.columns):
+            there = levels[:, j] >= 0
+            code = levels[there, j].astype(np.int64)
+            if isinstance(column, CategoryColumn):
+                value = code.astype(np.float64)
+                if column.open:
+                    other = code == len(column.frequent)
+                    value[other] = np.nan
+                    if column.rare:
+                        p = np.array(list(column.rare.values()))
+                        value[other] = len(column.frequent) + generator.choice(len(p), int(other.sum()), p=p / p.sum())
+                out[there, j] = value
+            else:
+                drawn = column.value(np.nan_to_num(u[there, number[j]]))
+                if len(column.atoms):
+                    atom = column.atoms[np.minimum(code, len(column.atoms) - 1)]
+                    drawn = np.where(code < len(column.atoms), atom, drawn)
+                out[there, j] = drawn
+        return out
+
+    def expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the mean of numbers and the likeliest category in place of each missing cell, else NaN."""
+        wanted = np.flatnonzero((rows.levels < 0).any(axis=0)).tolist()
+        out = np.full(rows.levels.shape, np.nan)
+        for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
+            column = self.columns[j]
+            if isinstance(column, NumberColumn):
+                spread = self.distribution(column, found, evidence, j)
+                out[:, j] = spread.p @ spread.values
+            elif column.levels > 1 or not column.open:
+                answer = self.answers(combination, rows, j, evidence) if column.open else found
+                out[:, j] = answer.argmax(axis=1)
+        return np.where(rows.levels < 0, out, np.nan)
+
+
+def fit_members(
+    rows: Encoded, kinds: Sequence[str], held_out: NDArray[np.bool_] | None, seed: int, say: Progress
+) -> tuple[tuple[Member, ...], Array]:
+    """Fit members: weights by the likelihood of rows held out, and then to all rows."""
+    if len(kinds) == 1:
+        return (fit_member(kinds[0], rows, seed),), np.ones(1)
+    shares = np.full(len(kinds), 1.0 / len(kinds))
+    if held_out is not None:
+        train, test = rows.taken(~held_out), rows.taken(held_out)
+        logs = []
+        for kind in kinds:
+            say(partial("weighing {}".format, kind))
+            logs.append(fit_member(kind, train, seed).density.log_density(test))
+        shares = combination_weights(np.stack(logs, axis=1), test.weights)
+    kept = [(float(w), kind) for w, kind in zip(shares, kinds, strict=True) if w > _LEAST]
+    members = []
+    for _, kind in kept:
+        say(partial("fitting {}".format, kind))
+        members.append(fit_member(kind, rows, seed))
+    total = sum(w for w, _ in kept)
+    return tuple(members), np.array([w / total for w, _ in kept])
+
+
+# What is left of counts that were subtracted by rounding.
+_ROUNDING = 1e-9
+# A member of less weight is left out.
+_LEAST = 0.005
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Say whether two records hold the same, arrays by their elements."""
+    if one is two:
+        return True
+    if type(one) is not type(two):
+        return False
+    if is_dataclass(one):
+        return all(_same(getattr(one, f.name), getattr(two, f.name)) for f in fields(one))
+    if isinstance(one, tuple):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)
+
+
+def _held_out(keys: NDArray[np.uint64]) -> NDArray[np.bool_] | None:
+    """Return which rows are held out, by their content; None of too few."""
+    if len(keys) < _FEW:
+        return None
+    bound = np.sort(keys)[max(20, int(_HELD_OUT * len(keys))) - 1]
+    found = keys <= bound
+    return None if found.all() else found
+
+
+def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColumn, ...], dict[int, Labels]]:
+    """Return the marginals of all columns, and the names of categories."""
+    columns: list[TableColumn] = []
+    names: dict[int, Labels] = {}
+    for j in range(table.columns.width):
+        cells = Block(table, [j]).values()[:, 0]
+        kind = table.kinds[j] if table.kinds else "number"
+        there = ~np.isnan(cells)
+        counted = None if weights is None else weights[there]
+        if kind == "category":
+            known = [str(name) for name in table.categories[j].tolist()]
+            counts = np.bincount(cells[there].astype(np.int64), counted, minlength=len(known)).astype(np.float64)
+            named = CategoryColumn.fit(known, counts)
+            names[j] = np.array([*named.frequent, *named.rare], dtype=object)
+            column: TableColumn = named
+        elif kind == "boolean":
+            counts = np.bincount(cells[there].astype(np.int64), counted, minlength=2).astype(np.float64)
+            column = CategoryColumn.fit(("0", "1"), counts, open_=False)
+        elif kind == "text":
+            column = CategoryColumn.fit((), np.zeros(0))
+        else:
+            column = NumberColumn.fit(cells, weights)
+        columns.append(column)
+    return tuple(columns), names
+
+
+def encode(columns: tuple[TableColumn, ...], table: Table, weights: Array | None) -> Encoded:
+    """Return rows as the members read them."""
+    scored = []
+    for j, column in enumerate(columns):
+        cells = Block(table, [j]).values()[:, 0]
+        if isinstance(column, NumberColumn):
+            scored.append(column.scored(cells))
+        elif table.kinds and table.kinds[j] == "text":
+            scored.append(_nothing(len(cells)))
+        else:
+            known = ["0", "1"] if not column.open else [str(name) for name in table.categories.get(j, np.zeros(0))]
+            scored.append(column.scored(known, cells))
+    of_numbers = [scored[j] for j, _ in numbers(columns)]
+    empty = np.zeros((table.rows, 0))
+    return Encoded(
+        columns,
+        np.stack([s.levels for s in scored], axis=1),
+        np.stack([s.u for s in of_numbers], axis=1) if of_numbers else empty,
+        np.stack([s.z for s in of_numbers], axis=1) if of_numbers else empty,
+        np.stack([s.log for s in scored], axis=1),
+        weights,
+    )
+
+
+def _nothing(n: int) -> Scores:
+    empty = np.full(n, np.nan)
+    return Scores(np.full(n, UNKNOWN, dtype=np.int16), empty, empty, np.zeros(n))
+
+
+def hidden_shares(combination: Combination, rows: Encoded) -> Array:
+    """Return p(component | row) of every mixture, side by side: what rows are similar by."""
+    parts = [responsibilities(member.log_components(rows)) for member in combination.members]
+    return np.concatenate([part for part in parts if part.shape[1] > 1] or parts, axis=1)

@@ -1,0 +1,493 @@
+"""Chow–Liu trees and mixtures of them, over levels: categories, atoms, and numbers in bins of u."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely import native
+from likely.density.columns import UNKNOWN, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
+from likely.density.evidence import Evidence
+from likely.density.structure import Pairs, Structure, maximum_tree
+from likely.em import iterate
+from likely.statistics import Array
+
+D = TypeVar("D")
+S = TypeVar("S")
+
+# Bins of u in which numbers are, and in which structures are looked for.
+BINS, COARSE = 32, 8
+# Smoothing of tables over neighbouring bins, in bins, and pseudo-counts of the marginal: chosen for each edge.
+_WIDTHS, _PSEUDO = (1.0, 2.0, 4.0, 8.0), (1.0, 3.0, 10.0, 30.0)
+_ROOT_WIDTH = 4.0
+# Rows of the information of all rows that every component's is mixed with, and of their tables.
+_INFORMATION_ROWS = 30.0
+_TABLE_ROWS = 5.0
+
+
+class Forest(NamedTuple):
+    """One tree for each component: structures, and tables in one array, as the core reads them."""
+
+    levels: NDArray[np.int32]
+    structures: tuple[Structure, ...]
+    starts: NDArray[np.int64]
+    tables: Array
+
+    @classmethod
+    def empty(cls, levels: NDArray[np.int32], structures: Sequence[Structure]) -> "Forest":
+        """Return trees whose tables are all 0."""
+        sizes = np.array(
+            [[levels[j] * (levels[p] if p >= 0 else 1) for j, p in enumerate(s.parents.tolist())] for s in structures]
+        )
+        ends = np.cumsum(sizes.ravel())
+        starts = np.append(0, ends[:-1]).reshape(sizes.shape)
+        return cls(levels, tuple(structures), starts.astype(np.int64), np.zeros(int(ends[-1])))
+
+    def with_tables(self, tables: Array) -> "Forest":
+        """Return the same trees with other tables."""
+        return self._replace(tables=tables)
+
+    def table(self, component: int, column: int) -> Array:
+        """Return p(level) of a root, or p(level | level of the parent): a view of the tables."""
+        parent = int(self.structures[component].parents[column])
+        start, size = int(self.starts[component, column]), int(self.levels[column])
+        if parent < 0:
+            return self.tables[start : start + size]
+        above = int(self.levels[parent])
+        return self.tables[start : start + above * size].reshape(above, size)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], Array]:
+        """What the core takes."""
+        parents = np.stack([s.parents for s in self.structures])
+        order = np.stack([s.order for s in self.structures])
+        return self.levels, parents, order, self.starts, self.tables
+
+    def log_densities(self, codes: Codes, evidence: Array | None = None) -> Array:
+        """Return log p(what is known of each row | component)."""
+        return native.tree_log_densities(self.arrays, codes, evidence)
+
+    def counts(self, codes: Codes, responsibilities: Array) -> "Forest":
+        """Return the expected counts of every table."""
+        return self.with_tables(native.tree_counts(self.arrays, codes, responsibilities))
+
+
+def binned_marginals(columns: tuple[TableColumn, ...], counts: Sequence[Array]) -> tuple[Array, ...]:
+    """Return p(level) of every column from counts of levels; of a number, u is uniform."""
+    found = []
+    for column, counted in zip(columns, counts, strict=True):
+        p = counted + 0.0
+        if column.bins > 1:
+            p[column.levels - 1 :] = p[column.levels - 1 :].mean()
+        p += 0.5 / len(p)
+        found.append(p / p.sum())
+    return tuple(found)
+
+
+def counts_of_levels(codes: Codes, levels: NDArray[np.int32], weights: Array | None) -> list[Array]:
+    """Return how much rows have of each level, column by column."""
+    found = []
+    for j, size in enumerate(levels.tolist()):
+        there = codes[:, j] >= 0
+        counts = np.bincount(codes[there, j], None if weights is None else weights[there], minlength=size)
+        found.append(counts.astype(np.float64))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """Tables of an edge from its counts: a kernel over neighbouring bins, and back-off to the child's marginal.
+
+    Width and pseudo-counts are those of the greatest leave-one-out likelihood, in closed form: each row's own weight
+    in its cell is taken away.
+    """
+
+    columns: tuple[TableColumn, ...]
+    levels: NDArray[np.int32]
+    marginals: tuple[Array, ...]
+    counts: Callable[[int, int], Array]
+    """the counts of a pair of columns"""
+    _edges: dict[tuple[int, int], "Edge"] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, columns: tuple[TableColumn, ...], codes: Codes, weights: Array | None) -> "Smoother":
+        """Return the smoother of tables of these rows."""
+        levels = level_counts(columns, BINS)
+        by_column = np.ascontiguousarray(codes.T)
+
+        def counts(parent: int, child: int) -> Array:
+            found = native.pair_counts(by_column, levels, np.array([[parent, child]]), weights)
+            return found.reshape(levels[parent], -1)
+
+        return cls(columns, levels, binned_marginals(columns, counts_of_levels(codes, levels, weights)), counts)
+
+    def edge(self, parent: int, child: int) -> "Edge":
+        """Return how the table of an edge is smoothed, and the table of all rows."""
+        if (parent, child) not in self._edges:
+            self._edges[parent, child] = self.chosen(parent, child, self.counts(parent, child))
+        return self._edges[parent, child]
+
+    def chosen(self, parent: int, child: int, counts: Array) -> "Edge":
+        """Return the smoothing of an edge with the greatest leave-one-out likelihood."""
+        marginal = self.marginals[child]
+        binned = self.columns[parent].bins > 1 or self.columns[child].bins > 1
+        best: tuple[float, Edge] | None = None
+        for width in _WIDTHS if binned else (0.0,):
+            down, across = kernel(self.columns[parent], width), kernel(self.columns[child], width)
+            smooth = down @ counts @ across.T
+            rows, own = smooth.sum(axis=1), np.diagonal(down)
+            left = np.maximum(smooth - np.outer(own, np.diagonal(across)), 0)
+            rows_left = np.maximum(rows - own, 0)[:, None]
+            for pseudo in _PSEUDO:
+                score = float((counts * (np.log(left + pseudo * marginal) - np.log(rows_left + pseudo))).sum())
+                if best is None or score > best[0]:
+                    table = (smooth + pseudo * marginal) / (rows + pseudo)[:, None]
+                    best = score, Edge(table, width)
+        assert best is not None
+        return best[1]
+
+    def prior(self, structures: Sequence[Structure]) -> "TreePrior":
+        """Return trees of these structures with the tables of all rows, and how tables are smoothed."""
+        forest = Forest.empty(self.levels, structures)
+        widths = np.zeros(forest.starts.shape)
+        for k, structure in enumerate(structures):
+            for j, parent in enumerate(structure.parents.tolist()):
+                edge = None if parent < 0 else self.edge(parent, j)
+                forest.table(k, j)[:] = self.marginals[j] if edge is None else edge.table
+                widths[k, j] = _ROOT_WIDTH if edge is None else edge.width
+        return TreePrior(self.columns, forest, widths)
+
+
+class Edge(NamedTuple):
+    """The table of an edge, and how many bins it is smoothed over."""
+
+    table: Array
+    width: float
+
+
+def kernel(column: TableColumn, width: float) -> Array:
+    """Return the weights that cells of a level give to each level: of bins, those near to them."""
+    size, first = column.levels + (BINS - 1 if column.bins > 1 else 0), column.levels - 1
+    weights = np.eye(size)
+    if column.bins > 1 and width > 0:
+        i = np.arange(BINS)
+        near = np.exp(-0.5 * ((i[:, None] - i) / width) ** 2)
+        weights[first:, first:] = near / near.sum(axis=0)
+    return weights
+
+
+class TreeSums(NamedTuple):
+    """The expected sums that a mixture of trees is solved from: they add."""
+
+    weight: Array
+    tables: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TreePrior:
+    """What mixtures of trees are solved with beside their sums: structures, tables of all rows, and their smoothing."""
+
+    columns: tuple[TableColumn, ...]
+    forest: Forest
+    """one tree for each component, with the tables of all rows"""
+    widths: Array
+    """components × columns: how many bins each table is smoothed over"""
+
+    @property
+    def first(self) -> "TreeDensity":
+        """The mixture whose components all have the tables of all rows."""
+        k = len(self.widths)
+        return TreeDensity(self.columns, np.full(k, 1 / k), self.forest)
+
+    def solve(self, sums: TreeSums) -> "TreeDensity":
+        """Return the mixture of expected sums, each table smoothed, and with rows of the table of all rows."""
+        counts = self.forest.with_tables(sums.tables)
+        out = counts.with_tables(np.empty_like(counts.tables))
+        for k, structure in enumerate(counts.structures):
+            for j, parent in enumerate(structure.parents.tolist()):
+                across = kernel(self.columns[j], self.widths[k, j])
+                found = counts.table(k, j) @ across.T
+                if parent >= 0:
+                    found = kernel(self.columns[parent], self.widths[k, j]) @ found
+                total = found.sum(axis=-1, keepdims=True)
+                out.table(k, j)[:] = (found + _TABLE_ROWS * self.forest.table(k, j)) / (total + _TABLE_ROWS)
+        weight = sums.weight + 0.1
+        return TreeDensity(self.columns, weight / weight.sum(), out)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeDensity:
+    """A mixture of trees: p(levels) = Σ w_k p_k(levels), and numbers within bins as their marginals say."""
+
+    columns: tuple[TableColumn, ...]
+    weights: Array
+    forest: Forest
+
+    @cached_property
+    def log_weights(self) -> Array:
+        """log w_k."""
+        return np.log(self.weights)
+
+    def expected(self, rows: Encoded, shares: Array) -> TreeSums:
+        """Return the expected sums of rows that belong to components by these responsibilities (weighted)."""
+        return TreeSums(shares.sum(axis=0), self.forest.counts(rows.binned(BINS), shares).tables)
+
+    def log_components(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return log w_k p_k(what is known), of the copula: without what the marginals say."""
+        codes = rows.binned(BINS)
+        likelihoods = None
+        if evidence is not None:
+            codes, likelihoods = evidence.of_bins(codes, BINS)
+        found = self.forest.log_densities(codes, likelihoods) + self.log_weights
+        return np.asarray(found + (np.log(BINS) * _binned_cells(rows))[:, None])
+
+    def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the log density of the copula at each row."""
+        return log_sum_exp(self.log_components(rows, evidence))
+
+    def reweighted(self, factors: Array) -> tuple["TreeDensity", float]:
+        """Return the mixture whose weights are multiplied by these, and what they then add up to."""
+        weights = self.weights * factors
+        return replace(self, weights=weights / weights.sum()), float(weights.sum())
+
+    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
+        """Return the distribution of some columns given all that is known of each row, on their supports."""
+        logs = self.log_components(rows, evidence)
+        codes, likelihoods = rows.binned(BINS), None
+        if evidence is not None:
+            codes, likelihoods = evidence.of_bins(codes, BINS)
+        shares = responsibilities(logs)
+        found = native.tree_marginals(self.forest.arrays, codes, likelihoods, shares, list(columns))
+        parts = np.split(found, np.cumsum(self.forest.levels[list(columns)])[:-1], axis=1)
+        return [_on_support(self.columns[j], part) for j, part in zip(columns, parts, strict=True)]
+
+    def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> "Drawn":
+        """Draw the unknown cells of each row."""
+        codes, likelihoods = rows.binned(BINS), None
+        shares = responsibilities(self.log_components(rows, evidence))
+        if evidence is not None:
+            codes, likelihoods = evidence.of_bins(codes, BINS)
+        components = drawn_components(shares, generator)
+        drawn = native.tree_draw(self.forest.arrays, codes, likelihoods, components, int(generator.integers(1 << 62)))
+        u = np.full((len(drawn), rows.u.shape[1]), np.nan)
+        for number, (j, column) in enumerate(numbers(self.columns)):
+            free = column.levels - 1
+            bin_ = drawn[:, j] - free
+            new = (rows.levels[:, j] < 0) & (bin_ >= 0)
+            u[:, number] = rows.u[:, number]
+            within = generator.random(int(new.sum()))
+            bins = BINS if column.bins > 1 else 1
+            low, high = bin_[new] / bins, (bin_[new] + 1) / bins
+            if evidence is not None:
+                low, high = evidence.within(j, low, high)
+            u[new, number] = low + within * (high - low)
+            drawn[:, j] = np.where(bin_ >= 0, free, drawn[:, j])
+        return Drawn(drawn, u, components)
+
+
+def _binned_cells(rows: Encoded) -> Array:
+    """Return how many cells of each row are in bins of u."""
+    found = np.zeros(rows.rows)
+    for j, column in numbers(rows.columns):
+        if column.bins > 1:
+            found += rows.levels[:, j] == column.levels - 1
+    return found
+
+
+def _on_support(column: TableColumn, found: Array) -> Array:
+    if not isinstance(column, NumberColumn) or column.bins == 1:
+        return found
+    atoms, times = len(column.atoms), column.bins // BINS
+    return np.concatenate([found[:, :atoms], np.repeat(found[:, atoms:] / times, times, axis=1)], axis=1)
+
+
+def log_sum_exp(logs: Array) -> Array:
+    """Return log Σ exp over the components of each row."""
+    return native.log_density(np.ascontiguousarray(logs))
+
+
+def responsibilities(logs: Array) -> Array:
+    """Return p(component | row) from log w_k p_k(row)."""
+    shares = np.ascontiguousarray(logs).copy()
+    native.posterior_in_place(shares, np.full(logs.shape[1], -np.log(logs.shape[1])), False)
+    return shares
+
+
+def drawn_components(shares: Array, generator: np.random.Generator) -> NDArray[np.int32]:
+    """Draw a component of each row."""
+    running = np.cumsum(shares, axis=1)
+    drawn = (running < generator.random(len(shares))[:, None] * running[:, -1:]).sum(axis=1)
+    return np.asarray(np.minimum(drawn, shares.shape[1] - 1), dtype=np.int32)
+
+
+class PairSums(NamedTuple):
+    """What one Chow–Liu tree is solved from: counts of levels, and of all pairs of levels. They add."""
+
+    levels: Array
+    pairs: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ChowLiuPrior:
+    """One tree, chosen anew whenever counts are solved: so it is the same however rows came."""
+
+    columns: tuple[TableColumn, ...]
+
+    @cached_property
+    def levels(self) -> NDArray[np.int32]:
+        """How many levels every column has."""
+        return level_counts(self.columns, BINS)
+
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs of columns, and where the counts of each begin."""
+        listed = np.stack(np.tril_indices(len(self.columns), -1), axis=1).astype(np.int64)
+        sizes = self.levels[listed].astype(np.int64).prod(axis=1)
+        return listed, np.append(0, np.cumsum(sizes))
+
+    def log_components(self, rows: Encoded) -> Array:
+        """There is one component, to which all rows belong."""
+        return np.zeros((rows.rows, 1))
+
+    def expected(self, rows: Encoded, shares: Array) -> PairSums:
+        """Return the counts of rows with these weights."""
+        codes, weights = rows.binned(BINS), np.ascontiguousarray(shares[:, 0])
+        pairs = native.pair_counts(np.ascontiguousarray(codes.T), self.levels, self.pairs[0], weights)
+        return PairSums(np.concatenate(counts_of_levels(codes, self.levels, weights)), pairs)
+
+    def solve(self, sums: PairSums) -> "TreeDensity":
+        """Return the tree of the most mutual information, its tables smoothed."""
+        listed, starts = self.pairs
+        d = len(self.columns)
+        place = {(int(i), int(j)): at for at, (i, j) in enumerate(listed)}
+
+        def counts(parent: int, child: int) -> Array:
+            one, other = max(parent, child), min(parent, child)
+            at = place[one, other]
+            found = sums.pairs[starts[at] : starts[at + 1]].reshape(self.levels[one], self.levels[other])
+            return found if parent == one else np.ascontiguousarray(found.T)
+
+        information = np.zeros((d, d))
+        for i, j in place:
+            found = _coarser(_coarser(counts(i, j), self.columns[i]).T, self.columns[j])
+            information[i, j] = information[j, i] = native.table_information(np.ascontiguousarray(found))
+        ends = np.cumsum(self.levels)[:-1]
+        marginals = binned_marginals(self.columns, np.split(sums.levels, ends))
+        prior = Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information)])
+        return prior.first
+
+
+def _coarser(counts: Array, column: TableColumn) -> Array:
+    """Return counts, levels × anything, in which bins of a number are added up to coarse ones."""
+    if column.bins == 0 or column.bins == 1:
+        return counts
+    atoms, times = column.levels - 1, BINS // COARSE
+    binned = counts[atoms:].reshape(COARSE, times, -1).sum(axis=1)
+    return np.concatenate([counts[:atoms], binned])
+
+
+def fit_tree(rows: Encoded) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
+    """Fit one Chow–Liu tree: counts of all pairs, in one pass."""
+    prior = ChowLiuPrior(rows.columns)
+    return prior, Learned(prior, prior.expected(rows, weighted(np.ones((rows.rows, 1)), rows.weights)))
+
+
+class Drawn(NamedTuple):
+    """Rows whose unknown cells were drawn: levels, u of numbers that are none, and the component of each row."""
+
+    levels: Codes
+    u: Array
+    components: NDArray[np.int32]
+
+
+class Learned(NamedTuple, Generic[D, S]):
+    """A mixture as EM leaves it: the density under which rows were expected, and their sums, which are solved."""
+
+    reference: D
+    sums: S
+
+
+def fit_trees(
+    rows: Encoded,
+    groups: NDArray[np.int64] | None,
+    k: int,
+    *,
+    steps: int = 15,
+    tolerance: float = 1e-3,
+    restructured: int = 4,
+) -> tuple[TreePrior, Learned["TreeDensity", TreeSums]]:
+    """Fit a mixture of k Chow–Liu trees by EM from first groups of rows.
+
+    Each component has a tree of its own, chosen at first and once more after some steps.
+    """
+    codes, weights = rows.binned(BINS), rows.weights
+    information = Pairs.of(rows.binned(COARSE), level_counts(rows.columns, COARSE)).information(weights)[0]
+    smoother = Smoother.of(rows.columns, codes, weights)
+    fine = Pairs.of(codes, smoother.levels)
+
+    def structured(shares: Array) -> TreePrior:
+        if k == 1:
+            return smoother.prior([maximum_tree(information)])
+        own, counted = fine.information_by_component(shares)
+        mixed = (counted * own + _INFORMATION_ROWS * information) / (counted + _INFORMATION_ROWS)
+        return smoother.prior([maximum_tree(one) for one in mixed])
+
+    first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
+    prior = structured(weighted(first, weights))
+    start = fit_mixture(prior, prior.first, first, rows, steps=restructured - 1, tolerance=0.0)
+    if k == 1:
+        return prior, start.learned
+    again = structured(weighted(start.shares, weights))
+    found = fit_mixture(again, again.first, start.shares, rows, steps=steps - restructured, tolerance=tolerance)
+    return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
+
+
+def weighted(shares: Array, weights: Array | None) -> Array:
+    """Return responsibilities times the weights of rows."""
+    return shares if weights is None else shares * weights[:, None]
+
+
+class MixtureStep(NamedTuple):
+    """Where EM is: a mixture, from which sums it was solved, and how likely rows are in the mean."""
+
+    density: Any
+    learned: Learned[Any, Any]
+    log_likelihood: float
+    shares: Array
+
+
+def fit_mixture(prior: Any, start: Any, shares: Array, rows: Encoded, *, steps: int, tolerance: float) -> MixtureStep:
+    """Take EM steps from first responsibilities; the best step is kept, as smoothed tables may lower the likelihood.
+
+    ``start`` says what is expected of missing cells in the first step.
+    """
+    best: list[MixtureStep] = []
+
+    def solved(reference: Any, shares: Array) -> MixtureStep:
+        sums = reference.expected(rows, weighted(shares, rows.weights))
+        density = prior.solve(sums)
+        logs = density.log_components(rows)
+        found = float(np.average(log_sum_exp(logs), weights=rows.weights))
+        at = MixtureStep(density, Learned(reference, sums), found, responsibilities(logs))
+        if not best or at.log_likelihood > best[0].log_likelihood:
+            best[:] = [at]
+        return at
+
+    def gain(new: MixtureStep, old: MixtureStep) -> float:
+        return new.log_likelihood - old.log_likelihood
+
+    first = solved(start, shares)
+    if shares.shape[1] > 1 or np.any(rows.levels < 0):
+        iterate(first, lambda at: solved(at.density, at.shares), gain, tolerance=tolerance, most=steps)
+    return best[0]
+
+
+def unknown_rows(columns: tuple[TableColumn, ...], n: int) -> Encoded:
+    """Return rows of which nothing is known."""
+    width = len(numbers(columns))
+    empty = np.full((n, width), np.nan)
+    shape = n, len(columns)
+    return Encoded(columns, np.full(shape, UNKNOWN, dtype=np.int16), empty, empty, np.zeros(shape))

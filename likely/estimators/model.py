@@ -1,0 +1,199 @@
+"""The joint of a whole table, without a target: every question is answered from it."""
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from likely.data.progress import ProgressLine
+from likely.data.rows import Rows
+from likely.data.schema import Schema
+from likely.data.table import Block, CellBuffer, Table
+from likely.density.combination import KINDS
+from likely.density.table import TableJoint
+from likely.estimators import fitting
+from likely.estimators.base import Estimator, tags_of
+from likely.estimators.fitting import Plan
+from likely.estimators.laws import Laws
+from likely.families import on_one_line
+from likely.learn.out_of_core import HiddenRows
+from likely.model.table_questions import TableQuestions, TableState
+from likely.statistics import Array
+
+Kind = Literal["combined", "tree", "trees", "hidden trees", "scores"]
+_KINDS: dict[str, tuple[str, ...]] = {"combined": KINDS, "tree": ("tree",)} | {kind: (kind,) for kind in KINDS}
+
+
+@dataclass(eq=False, repr=False)
+class Model(TableQuestions, Estimator):
+    """One joint of the whole table, p(x): fill cells, draw rows, find outliers, predict any column given any others.
+
+    There is no target. Columns may be numbers, whole numbers, yes and no, categories and dates, and cells may be
+    missing anywhere. Numbers become repeated values ("atoms") and bins of equal weight, categories are as they are; the
+    joint of these is a combination of three, weighted by the likelihood of rows held out: a mixture of Chow–Liu trees,
+    a tree of hidden states, and a Gaussian mixture of normal scores with a tree of categories.
+
+    Parameters
+    ----------
+    kind
+        "combined", or one member by itself: "tree" (one Chow–Liu tree, whose counts add exactly), "trees" (a mixture
+        of them), "hidden trees", or "scores" (a Gaussian mixture of normal scores)
+    columns
+        what columns are, by name: "number", "integer", "category", "boolean", "date" or "ignore"; "auto": by themselves
+    missing
+        text or numbers that stand for a missing cell of a table
+    random_state
+        the seed of first groups, and of rows held out
+    progress
+        whether a fit that takes some seconds shows on a terminal, in one line, how far it is
+
+    Attributes
+    ----------
+    members_
+        the members, and the weight of each
+    n_features_in_, feature_names_in_
+        the number of columns, and their names if they have any
+    schema_
+        what the columns of a table are
+
+    Examples
+    --------
+    >>> from likely import Model
+    >>> from likely.datasets import penguins
+    >>> model = Model().fit(penguins())
+    >>> rows = [{"flipper_length_mm": 215.0}, {"flipper_length_mm": 185.0, "island": "Dream"}]
+    >>> model.predict(rows, of="species").tolist()
+    ['Gentoo', 'Adelie']
+    >>> heavy = model.predict(rows, of="body_mass_g")
+    >>> bool(heavy[0] > heavy[1] + 500)
+    True
+    """
+
+    laws: ClassVar[Laws] = Laws(
+        order="reference", weights="reference", batches="reference", merge="reference", forget="reference"
+    )
+
+    kind: Kind = "combined"
+    _: KW_ONLY
+    columns: Any = "auto"
+    missing: Any = ()
+    random_state: int = 0
+    progress: bool = True
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the joint of rows X, forgetting all that was learned before.
+
+        Parameters
+        ----------
+        X
+            a matrix of numbers, in which NaN is a missing cell; or a table, as ``NaiveBayes`` takes it
+        y
+            not used
+        sample_weight
+            how much each row counts: a weight of 2 is the row twice
+        """
+        kinds = self._kinds()
+        reader, rows = fitting.open_hidden(self.plan(), X, sample_weight)
+        _check_finite(rows.table)
+        if rows.weights is not None and not (rows.weights > 0).any():
+            raise ValueError("expected a positive weight in some row, got only zeros")
+        with ProgressLine(self.progress) as line:
+            joint = TableJoint.fit(rows.table, rows.weights, kinds, self._seed(), line)
+            if isinstance(rows, HiddenRows) and rows.everywhere is not None:
+                blank = joint.emptied()
+                data = rows.everywhere
+                work = partial(_learned, schema=data.schema, joint=blank)
+                joint = data.rows.reduce(work, TableJoint.merged)
+        self._state = TableState(reader, joint)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows: they are expected under what the first rows decided, the stored reference.
+
+        Bins, structures and weights of members stay; of ``kind="tree"`` the structure is chosen anew, so that the model
+        is that of ``fit`` but for bins. A refit learns more than this: do it when there is time.
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight)
+        state = self.fitted()
+        reader, batch = fitting.more_hidden(state.reader, X, sample_weight)
+        _check_finite(batch.table)
+        self._state = TableState(reader, state.joint.plus(batch.table, batch.weights))
+        return self
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Unlearn rows that were learned: their sums, expected under the same reference, are subtracted."""
+        state = self.fitted()
+        _, batch = fitting.more_hidden(state.reader, X, sample_weight)
+        self._state = TableState(state.reader, state.joint.plus(batch.table, batch.weights, -1.0).checked(state.joint))
+        return self
+
+    def merge(self, *others: Self) -> Self:
+        """Learn what other models with the same reference have learned: copies that ``emptied`` gave."""
+        state = self.fitted()
+        joint, reader = state.joint, state.reader
+        for other in others:
+            if type(other) is not type(self) or not joint.same_reference(other.fitted().joint):
+                raise ValueError(
+                    f"expected a model with the same reference, got {on_one_line(other)} fitted by itself: let copies "
+                    "from emptied() learn the other rows by partial_fit, and merge those"
+                )
+            joint, reader = joint.merged(other.fitted().joint), reader.merged(other.fitted().reader)
+        self._state = TableState(reader, joint)
+        return self
+
+    def emptied(self) -> Self:
+        """Return a copy that has the same reference, and knows no rows."""
+        state = self.fitted()
+        copy = type(self)(**self.get_params())
+        copy._state = TableState(state.reader, state.joint.emptied())
+        return copy
+
+    def plan(self) -> Plan:
+        """Return what is to be fitted."""
+        return Plan("Model", lambda *_: (), "table", columns=self.columns, missing=self.missing)
+
+    @property
+    def members_(self) -> list[tuple[str, float]]:
+        """The kind and the weight of every member."""
+        joint = self.fitted().joint
+        return [(m.kind, float(w)) for m, w in zip(joint.members, joint.weights, strict=True)]
+
+    def __str__(self) -> str:
+        if not self.__sklearn_is_fitted__():
+            return repr(self)
+        joint = self.fitted().joint
+        shown = ", ".join(f"{kind} × {weight:.2f}" for kind, weight in self.members_)
+        return f"{self!r}, {joint.rows:,.6g} rows of {len(joint.columns)} columns\nmembers: {shown}"
+
+    def _kinds(self) -> tuple[str, ...]:
+        if not isinstance(self.kind, str) or self.kind not in _KINDS:
+            raise ValueError(f"expected kind among {list(_KINDS)}, got {on_one_line(self.kind)}")
+        return _KINDS[self.kind]
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, bool) or not isinstance(self.random_state, int | np.integer):
+            raise ValueError(f"expected random_state as a whole number, got {on_one_line(self.random_state)}")
+        return int(self.random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        return tags_of("density_estimator")
+
+
+def _learned(rows: Rows, schema: Schema, joint: TableJoint) -> TableJoint:
+    for table in schema.tables(rows, CellBuffer()):
+        joint = joint.plus(table, None)
+    return joint
+
+
+def _check_finite(table: Table) -> None:
+    """Raise if a number is infinite."""
+    for j in range(table.columns.width):
+        cells: Array = Block(table, [j]).values()[:, 0]
+        bad = np.flatnonzero(np.isinf(cells))
+        if len(bad):
+            raise ValueError(
+                f"expected finite numbers, got {cells[bad[0]]} (infinity) in row {int(table.row_numbers[bad[0]])} of "
+                f"{table.columns.listed([j])}: replace it by a number, or by NaN if the value is not known"
+            )

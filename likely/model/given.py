@@ -1,0 +1,158 @@
+"""What is given of rows beside their cells: values, ranges, sets of categories, or that a cell is missing."""
+
+from collections.abc import Mapping, Set
+from enum import Enum
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from likely.data.schema import check_name
+from likely.density.columns import UNKNOWN, Encoded, NumberColumn, numbers
+from likely.density.combination import Combination
+from likely.density.evidence import Evidence, Known
+from likely.density.table import TableJoint
+from likely.density.trees import unknown_rows
+from likely.families import on_one_line
+from likely.model.readers import Reader, TableReader
+from likely.statistics import Array
+
+
+class Missing(Enum):
+    """Evidence that a cell is missing."""
+
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "likely.MISSING"
+
+
+MISSING = Missing.MISSING
+
+
+class Given(NamedTuple):
+    """What is given: cells, evidence that is not a value, and the joint given which cells are missing."""
+
+    values: Mapping[Any, Any]
+    """columns that have a value, by name or number, as the user gave them"""
+    row: Encoded | None
+    """one row of these values"""
+    evidence: Evidence | None
+    missing: tuple[int, ...]
+    combination: Combination
+    log_missing: float
+    """the log probability that these cells are missing"""
+
+    @classmethod
+    def of(cls, given: Mapping[Any, Any] | None, joint: TableJoint, reader: Reader) -> Self:
+        """Read what is given, or raise ValueError if it cannot be so."""
+        values: dict[Any, Any] = {}
+        known: dict[int, Known] = {}
+        missing: list[int] = []
+        for column, value in (given or {}).items():
+            if value is MISSING:
+                missing += reader.parts_of(column)
+            elif isinstance(value, tuple):
+                j = reader.column(column)
+                known[j] = _range(joint, reader, j, value)
+            elif isinstance(value, Set):
+                j = reader.column(column)
+                known[j] = _set(joint, reader, j, value)
+            else:
+                values[column] = value
+        row = None
+        if values:
+            row = joint.encode(reader.given_rows(values, 1, joint))  # type: ignore[arg-type]
+        evidence = Evidence(joint.columns, known) if known else None
+        if not missing:
+            return cls(values, row, evidence, (), joint.combination, 0.0)
+        combination, log = joint.combination.given_missing(missing)
+        if log == -np.inf:
+            lacking = [j for j in missing if joint.missing is None or j not in joint.missing.columns]
+            raise ValueError(
+                f"expected cells that may be missing, got {reader.columns.listed(lacking)}: none was missing in the "
+                "rows that were learned"
+            )
+        return cls(values, row, evidence, tuple(missing), combination, log)
+
+    def applied(self, rows: Encoded) -> Encoded:
+        """Return rows in which the given cells stand, and nothing is known of those that have other evidence."""
+        others = set(self.missing) | set(() if self.evidence is None else self.evidence.known)
+        fixed = [] if self.row is None else np.flatnonzero(self.row.levels[0] >= 0).tolist()
+        if not others and not fixed:
+            return rows
+        levels, u, z, log = rows.levels.copy(), rows.u.copy(), rows.z.copy(), rows.log.copy()
+        number = {j: n for n, (j, _) in enumerate(numbers(rows.columns))}
+        for j in (*sorted(others), *fixed):
+            source = self.row if j in fixed else None
+            levels[:, j] = UNKNOWN if source is None else source.levels[0, j]
+            log[:, j] = 0.0 if source is None else source.log[0, j]
+            if j in number:
+                u[:, number[j]] = np.nan if source is None else source.u[0, number[j]]
+                z[:, number[j]] = np.nan if source is None else source.z[0, number[j]]
+        return rows._replace(levels=levels, u=u, z=z, log=log)
+
+    def log_density(self, rows: Encoded) -> Array:
+        """Return log p(rows | what is given)."""
+        blank = self.applied(unknown_rows(rows.columns, 1))
+        below = float(self.combination.log_density(blank, self.evidence)[0])
+        return self.combination.log_density(self.applied(rows), self.evidence) - below
+
+
+def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) -> Known:
+    """Return the evidence that a number is in a range."""
+    name, column = reader.columns.listed([j]), joint.columns[j]
+    if not isinstance(column, NumberColumn):
+        raise ValueError(f"expected a category, or a set of them, of {name}, got the range {on_one_line(value)}")
+    try:
+        low, high = (float(end) if end is not None else sign * np.inf for end, sign in zip(value, (-1, 1), strict=True))
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not low <= high:
+        raise ValueError(
+            f"expected a range (low, high) of {name}, of two numbers or None for no end, got {on_one_line(value)}"
+        )
+    whole = isinstance(reader, TableReader) and reader.schema.kinds[j] == "integer"
+    free = (np.ceil(low) - 0.5, np.floor(high) + 0.5) if whole else (low, high)
+    with np.errstate(over="ignore"):
+        u = column.distribution(np.array(free))[0]
+    levels = np.append((column.atoms >= low) & (column.atoms <= high), u[1] > u[0]).astype(np.float64)
+    if column.counts[-1] <= 0 and levels[:-1].any():  # all numbers were repeated ones
+        levels[-1] = 0.0 if column.bins == 1 else levels[-1]
+    if not levels.any():
+        raise ValueError(f"expected a range that numbers of {name} can be in, got {on_one_line(value)}")
+    return Known(levels, float(u[0]), float(u[1]))
+
+
+def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
+    """Return the evidence that a category, or a repeated number, is one of some."""
+    name, column = reader.columns.listed([j]), joint.columns[j]
+    if not value:
+        raise ValueError(f"expected a set of values of {name}, got an empty one")
+    if isinstance(column, NumberColumn):
+        wanted = np.array(sorted(float(x) for x in value))
+        if not np.isin(wanted, column.atoms).all():
+            raise ValueError(
+                f"expected numbers of {name} that are often repeated in a set, got {on_one_line(value)}: give a range "
+                "(low, high)"
+            )
+        return Known(np.append(np.isin(column.atoms, wanted), 0.0).astype(np.float64))
+    if not column.open:
+        codes = {_code(joint, reader, j, x) for x in value}
+        return Known(np.array([float(code in codes) for code in (0, 1)]))
+    names = [str(x) for x in joint.names[j].tolist()]
+    levels = np.zeros(column.levels)
+    for x in value:
+        check_name(str(x), names, f"expected one of the categories of {name} in given=")
+        levels[column.frequent.index(str(x)) if str(x) in column.frequent else -1] += (
+            1.0 if str(x) in column.frequent else column.rare[str(x)]
+        )
+    return Known(levels)
+
+
+def _code(joint: TableJoint, reader: Reader, j: int, value: Any) -> int:
+    """Return yes or no, however it is written, as 1 or 0."""
+    row = joint.encode(reader.given_rows({reader.columns.name(j) if reader.columns.names else j: value}, 1, joint))  # type: ignore[arg-type]
+    code = int(row.levels[0, j])
+    if code < 0:
+        raise ValueError(f"expected yes or no of {reader.columns.listed([j])}, got {on_one_line(value)}")
+    return code

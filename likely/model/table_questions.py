@@ -1,0 +1,459 @@
+"""What can be asked of the joint of a whole table: any column, given any others."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.data.table import Columns, Table
+from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, numbers
+from likely.density.table import TableJoint, hidden_shares
+from likely.density.trees import responsibilities, unknown_rows
+from likely.families import on_one_line
+from likely.messages import printable
+from likely.model.given import Given
+from likely.model.questions import Questions, random_generator
+from likely.model.readers import Reader
+from likely.model.state import not_fitted
+from likely.statistics import Array, Labels
+
+Evidence = Mapping[Any, Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class TableState:
+    """What a fitted model of a whole table has: how rows are read, and their joint."""
+
+    reader: Reader
+    joint: TableJoint
+
+    @property
+    def columns(self) -> Columns:
+        """How many columns there are, and their names."""
+        return self.reader.columns
+
+    def batches(self, X: Any) -> Iterator[Encoded]:
+        """Return rows as the joint reads them, some at a time."""
+        for table in self.reader.batches(X, note=False):
+            yield from self.joint.batches(table)
+
+
+class Surprise(NamedTuple):
+    """How surprising rows and their cells are."""
+
+    rows: Array
+    """−log p of each row"""
+    cells: Array
+    """rows × columns: −log of the probability of a value that is as likely or less, given the others; NaN if missing"""
+    columns: Columns
+
+    def worst(self) -> Labels:
+        """Return the name, or number, of the most surprising column of each row."""
+        found = np.where(np.isnan(self.cells), -np.inf, self.cells).argmax(axis=1)
+        return np.array([self.columns.name(j) for j in found.tolist()], dtype=object)
+
+
+class ColumnExplanation(NamedTuple):
+    """What every known cell adds to an answer about a column: cells add up to it."""
+
+    label: NDArray[Any]
+    """the answer of each row: the likeliest value, or the mean"""
+    against: NDArray[Any] | None
+    """the runner-up; None of numbers"""
+    base: Array
+    """log-odds of the two, or the mean, before any cell is read"""
+    cells: Array
+    """rows × columns"""
+    columns: Columns
+
+    @property
+    def total(self) -> Array:
+        """The log-odds of the answer against the runner-up, or the mean, of every row."""
+        return np.asarray(self.base + self.cells.sum(axis=1))
+
+    def top(self, most: int = 10, row: int = 0) -> list[tuple[str, float]]:
+        """Return the columns that say most about a row, the strongest first."""
+        order = np.argsort(-np.abs(self.cells[row]), kind="stable")[:most]
+        return [(self.columns.name(j), float(self.cells[row, j])) for j in order.tolist() if self.cells[row, j] != 0]
+
+    def __str__(self) -> str:
+        lines = []
+        for row in range(len(self.base)):
+            against = "" if self.against is None else f" against {self.against[row]}"
+            lines.append(
+                printable(f"{self.label[row]}{against}: {self.total[row]:.3f} ({self.base[row]:+.3f} before any cell)")
+            )
+            lines += [printable(f"  {name}: {value:+.3f}") for name, value in self.top(row=row)]
+        return "\n".join(lines)
+
+
+class TableQuestions:
+    """What can be asked of a model of a whole table. Cells of rows may be missing: they are unknown.
+
+    Every question takes ``given``, evidence that holds for all rows: a dict from columns to a value, a range
+    ``(low, high)`` of numbers, in which None is no end, a set of values, or ``likely.MISSING``. It takes the place of
+    the cells of these columns.
+    """
+
+    _state: TableState
+
+    def fitted(self) -> TableState:
+        """Return the fitted state, or raise NotFittedError."""
+        try:
+            return self._state
+        except AttributeError:
+            raise not_fitted(type(self).__name__) from None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_state")
+
+    hold = Questions.hold
+    n_features_in_ = Questions.n_features_in_
+    feature_names_in_ = Questions.feature_names_in_
+    schema_ = Questions.schema_
+    _table_reader = Questions._table_reader
+
+    def _asked(self, of: Any) -> int:
+        """Return the number of the column that is asked about."""
+        if of is None:
+            raise ValueError("expected of=, the name or number of the column that is asked about, got None")
+        state = self.fitted()
+        j = state.reader.column(of)
+        if state.joint.columns[j].support == 1 and j not in state.joint.names:
+            raise ValueError(f"expected a column of numbers or categories, got {state.columns.listed([j])} of text")
+        return j
+
+    def _answers(self, X: Any, of: Any, given: Evidence) -> tuple[Given, int, list[tuple[Encoded, Array]]]:
+        """Return the distributions of a column on its support, batch by batch: its own cells are not looked at."""
+        state = self.fitted()
+        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        found = []
+        for rows in state.batches(X):
+            asked = _hidden(known.applied(rows), j)
+            found.append((asked, known.combination.marginals(asked, [j], known.evidence)[0]))
+        return known, j, found
+
+    def log_density(self, X: Any, given: Evidence = None) -> Array:
+        """Return log p(x) of each row, of the cells that are there: how usual it is; given evidence, log p(x | it)."""
+        state = self.fitted()
+        known = Given.of(given, state.joint, state.reader)
+        if not given:
+            return np.concatenate([known.combination.log_density(rows) for rows in state.batches(X)])
+        return np.concatenate([known.log_density(rows) for rows in state.batches(X)])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean of log p(x) over the rows."""
+        return float(np.average(self.log_density(X), weights=sample_weight))
+
+    def predict(self, X: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
+        """Return the likeliest value of a column of categories, or the mean of one of numbers, given all others.
+
+        The cells of the column itself are not looked at. Without ``of`` it is the group of each row, as of ``groups``.
+        """
+        if of is None:
+            return self.groups(X, given)
+        joint = self.fitted().joint
+        known, j, found = self._answers(X, of, given)
+        column = joint.columns[j]
+        if isinstance(column, NumberColumn):
+            parts = [joint.distribution(column, p, known.evidence, j) for _, p in found]
+            return np.concatenate([part.p @ part.values for part in parts])
+        likeliest: NDArray[Any] = self.values_of(of)[self.predict_proba(X, of, given).argmax(axis=1)]
+        return likeliest
+
+    def predict_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
+        """Return p(value | all other cells) of a column of categories, rows × values in the order of ``values_of``.
+
+        Without ``of`` it is p(group | row), of the groups that ``groups`` finds.
+        """
+        if of is None:
+            return self._group_shares(X, given)
+        state = self.fitted()
+        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        if isinstance(state.joint.columns[j], NumberColumn):
+            raise ValueError(
+                f"expected a column of categories or of yes and no, got {state.columns.listed([j])} of numbers: ask "
+                "for predict, predict_quantiles or predict_interval"
+            )
+        found = []
+        for rows in state.batches(X):
+            asked = _hidden(known.applied(rows), j)
+            found.append(state.joint.answers(known.combination, asked, j, known.evidence))
+        return np.concatenate(found)
+
+    def values_of(self, column: Any) -> NDArray[Any]:
+        """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
+        state = self.fitted()
+        j = self._asked(column)
+        if isinstance(state.joint.columns[j], NumberColumn):
+            raise ValueError(
+                f"expected a column of categories or of yes and no, got {state.columns.listed([j])}: ask for another"
+            )
+        return state.joint.values_of(j)
+
+    def predict_quantiles(self, X: Any, q: Any, of: Any = None, given: Evidence = None) -> Array:
+        """Return quantiles of a number, given all other cells: rows × quantiles.
+
+        Parameters
+        ----------
+        X
+            rows
+        q
+            numbers between 0 and 1
+        of
+            the column
+        given
+            evidence that holds for all rows
+        """
+        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
+        if not np.all((wanted >= 0) & (wanted <= 1)):
+            raise ValueError(f"expected quantiles q between 0 and 1, got {on_one_line(q)}")
+        state = self.fitted()
+        known, j, found = self._answers(X, of, given)
+        column = state.joint.columns[j]
+        if not isinstance(column, NumberColumn):
+            raise ValueError(
+                f"expected a column of numbers, got {state.columns.listed([j])} of categories: ask for predict_proba"
+            )
+        parts = []
+        for _, p in found:
+            spread = state.joint.distribution(column, p, known.evidence, j)
+            running = np.cumsum(spread.p, axis=1)
+            places = [(running < at - 1e-12).sum(axis=1) for at in wanted]
+            parts.append(spread.values[np.minimum(np.stack(places, axis=1), len(spread.values) - 1)])
+        return np.concatenate(parts)
+
+    def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> Array:
+        """Return between what a number lies with a probability of ``coverage``, rows × 2."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"expected coverage between 0 and 1, got {on_one_line(coverage)}")
+        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, given)
+
+    def impute(
+        self, X: Any, *, how: str = "mean", draws: int | None = None, given: Evidence = None, random_state: Any = None
+    ) -> Any:
+        """Return the rows with their missing cells filled in, as the kind of frame that they are.
+
+        Parameters
+        ----------
+        X
+            rows with missing cells
+        how
+            "mean": the mean of a number, the likeliest category; "draw": one of all that could be, so that filled rows
+            vary as real ones do
+        draws
+            how often to draw, for multiple imputation: a list of so many frames
+        given
+            evidence that holds for all rows
+        random_state
+            the seed of draws
+        """
+        if how not in ("mean", "draw"):
+            raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
+        if draws is not None and (how != "draw" or draws < 1):
+            raise ValueError(f"expected draws, 1 or more, with how='draw', got draws={draws!r} with how={how!r}")
+        state = self.fitted()
+        known = Given.of(given, state.joint, state.reader)
+        rows = state.reader.held(X)
+        table = state.reader.read(rows, note=False)
+        generator = None if how == "mean" else random_generator(random_state)
+        filled = [self._filled(table, known, generator) for _ in range(draws or 1)]
+        frames = [
+            state.reader.filled_rows(X, rows, table, state.reader.within_limits(x), state.joint, generator)  # type: ignore[arg-type]
+            for x in filled
+        ]
+        return frames[0] if draws is None else frames
+
+    def _filled(self, table: Table, known: Given, generator: "np.random.Generator | None") -> Array:
+        joint, parts = self.fitted().joint, []
+        for rows in joint.batches(table):
+            rows = known.applied(rows)
+            if generator is None:
+                parts.append(joint.expected(known.combination, rows, known.evidence))
+            else:
+                levels, u = known.combination.draw(rows, generator, known.evidence)
+                parts.append(joint.cells(levels, u, generator))
+        return np.concatenate(parts)
+
+    def sample(self, n: int = 1, random_state: Any = None, given: Evidence = None, *, missing: bool = False) -> Any:
+        """Draw n new rows, as a table; of a model of a matrix, as a matrix.
+
+        Parameters
+        ----------
+        n
+            how many rows
+        random_state
+            a seed, or a NumPy generator
+        given
+            evidence that holds for all rows
+        missing
+            whether cells are missing as those of the learned rows are
+        """
+        if not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
+        state, generator = self.fitted(), random_generator(random_state)
+        joint, reader = state.joint, state.reader
+        known = Given.of(given, joint, reader)
+        table = reader.given_rows(known.values, int(n), joint)  # type: ignore[arg-type]
+        parts = []
+        for rows in joint.batches(table):
+            levels, u = known.combination.draw(known.applied(rows), generator, known.evidence, missing=missing)
+            levels[:, list(known.missing)] = UNKNOWN
+            parts.append(joint.cells(levels, u, generator))
+        x = reader.within_limits(np.concatenate(parts)[: int(n)])
+        return reader.drawn_rows(table, x, known.values, joint, generator)  # type: ignore[arg-type]
+
+    def surprise(self, X: Any, given: Evidence = None) -> Surprise:
+        """Return how surprising each row is, −log p(x), and each cell given the others of its row.
+
+        The surprise of a cell is −log of the probability of all values of its column that are as likely as it is, or
+        less, given the other cells: so numbers and categories can be compared.
+        """
+        state = self.fitted()
+        known = Given.of(given, state.joint, state.reader)
+        parts = [_surprise(state.joint, known, rows) for rows in state.batches(X)]
+        whole, cells = (np.concatenate(found) for found in zip(*parts, strict=True))
+        return Surprise(whole, cells, state.columns)
+
+    def dependence(self) -> Any:
+        """Return how much columns depend on each other, as an Arrow table of all pairs, the strongest first.
+
+        ``information`` is the mutual information in nats, ``normalised`` its share of the most that two columns of
+        these entropies could have, between 0 and 1.
+        """
+        import pyarrow as pa
+
+        state = self.fitted()
+        found, columns = state.joint.information, state.columns
+        entropy = np.diag(found)
+        one, other = np.tril_indices(len(found), -1)
+        share = found[one, other] / np.maximum(np.sqrt(entropy[one] * entropy[other]), 1e-12)
+        order = np.argsort(-share, kind="stable")
+        return pa.table(
+            {
+                "column": [columns.name(j) for j in other[order].tolist()],
+                "other": [columns.name(j) for j in one[order].tolist()],
+                "information": found[one, other][order],
+                "normalised": np.minimum(share[order], 1.0),
+            }
+        )
+
+    def explain(self, X: Any, of: Any = None, given: Evidence = None) -> ColumnExplanation:
+        """Say what each known cell adds to the answer about a column: log-odds against the runner-up, or the mean.
+
+        Cells are taken in one after the other, in the order of how much they depend on the column and in the reverse,
+        and what each adds in both is averaged; so they add up to the answer exactly.
+        """
+        state = self.fitted()
+        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        parts = [_explained(state.joint, known, rows, j) for rows in state.batches(X)]
+        values, others, base, cells = (np.concatenate(part) for part in zip(*parts, strict=True))
+        number = isinstance(state.joint.columns[j], NumberColumn)
+        names = None if number else self.values_of(of)
+        label = values if names is None else names[values.astype(np.int64)]
+        against = None if names is None else names[others.astype(np.int64)]
+        return ColumnExplanation(label, against, base, cells, state.columns)
+
+    def similar(self, X: Any, among: Any, k: int = 5, given: Evidence = None) -> NDArray[np.int64]:
+        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row)."""
+        state = self.fitted()
+        known = Given.of(given, state.joint, state.reader)
+
+        def roots(data: Any) -> Array:
+            parts = [hidden_shares(known.combination, known.applied(rows)) for rows in state.batches(data)]
+            return np.sqrt(np.concatenate(parts))
+
+        likeness = roots(X) @ roots(among).T
+        return np.argsort(-likeness, axis=1, kind="stable")[:, :k]
+
+    def groups(self, X: Any, given: Evidence = None) -> NDArray[np.int64]:
+        """Return the group of each row: the component with the greatest responsibility, in the mixture of most."""
+        return np.asarray(self._group_shares(X, given).argmax(axis=1))
+
+    def _group_shares(self, X: Any, given: Evidence) -> Array:
+        state = self.fitted()
+        known = Given.of(given, state.joint, state.reader)
+        member = max(known.combination.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
+        return np.concatenate(
+            [responsibilities(member.log_components(known.applied(r), known.evidence)) for r in state.batches(X)]
+        )
+
+
+def _hidden(rows: Encoded, j: int) -> Encoded:
+    """Return rows of which nothing is known of one column."""
+    levels, log = rows.levels.copy(), rows.log.copy()
+    levels[:, j], log[:, j] = UNKNOWN, 0.0
+    number = next((n for n, (at, _) in enumerate(numbers(rows.columns)) if at == j), None)
+    if number is None:
+        return rows._replace(levels=levels, log=log)
+    u, z = rows.u.copy(), rows.z.copy()
+    u[:, number], z[:, number] = np.nan, np.nan
+    return rows._replace(levels=levels, u=u, z=z, log=log)
+
+
+def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Array]:
+    rows = known.applied(rows)
+    whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
+    cells = np.full(rows.levels.shape, np.nan)
+    number = {j: n for n, (j, _) in enumerate(numbers(joint.columns))}
+    for j, column in enumerate(joint.columns):
+        there = np.flatnonzero(rows.levels[:, j] >= 0)
+        if not len(there):
+            continue
+        part = rows.taken(there)
+        found = known.combination.marginals(_hidden(part, j), [j], known.evidence)[0]
+        at = part.levels[:, j].astype(np.int64)
+        if isinstance(column, NumberColumn) and column.bins > 1:
+            free = at == len(column.atoms)
+            bin_ = np.minimum((np.nan_to_num(part.u[:, number[j]]) * column.bins).astype(np.int64), column.bins - 1)
+            at = np.where(free, len(column.atoms) + bin_, at)
+        own = found[np.arange(len(at)), at]
+        as_likely = np.where(found <= own[:, None] * (1 + 1e-9), found, 0.0).sum(axis=1)
+        cells[there, j] = -np.log(np.maximum(as_likely, 1e-300))
+    return whole, cells
+
+
+def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[Array, Array, Array, Array]:
+    """Return the answer and runner-up (or the mean, twice), the base, and what each cell adds."""
+    rows = _hidden(known.applied(rows), j)
+    column = joint.columns[j]
+    order = np.argsort(-joint.information[j], kind="stable")
+    order = order[order != j]
+
+    def asked(part: Encoded) -> Array:
+        if isinstance(column, CategoryColumn):
+            return joint.answers(known.combination, part, j, known.evidence)
+        spread = joint.distribution(
+            column, known.combination.marginals(part, [j], known.evidence)[0], known.evidence, j
+        )
+        return np.asarray(spread.p @ spread.values)
+
+    final = asked(rows)
+    every = np.arange(rows.rows)
+    one: NDArray[Any] = final
+    other: NDArray[Any] = final
+    if isinstance(column, CategoryColumn):
+        ranked = np.argsort(-final, axis=1, kind="stable")
+        one, other = ranked[:, 0], ranked[:, min(1, final.shape[1] - 1)]
+
+    def value(answer: Array) -> Array:
+        if not isinstance(column, CategoryColumn):
+            return answer
+        logs = np.log(np.maximum(answer, 1e-300))
+        return np.asarray(logs[every, one] - logs[every, other])
+
+    cells = np.zeros(rows.levels.shape)
+    blank = rows
+    for column_ in order:
+        blank = _hidden(blank, int(column_))
+    base = value(asked(blank))
+    for way in (order, order[::-1]):
+        part, before = rows, value(final)
+        for column_ in way:  # from all cells to none
+            part = _hidden(part, int(column_))
+            after = value(asked(part))
+            cells[:, column_] += 0.5 * (before - after)
+            before = after
+    return np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), base, cells
