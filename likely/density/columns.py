@@ -271,6 +271,11 @@ class Encoded(NamedTuple):
         """How many rows there are."""
         return len(self.levels)
 
+    @property
+    def weight(self) -> float:
+        """How much all rows count."""
+        return float(self.rows) if self.weights is None else float(self.weights.sum())
+
     def taken(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Encoded":
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]

@@ -279,7 +279,8 @@ def embedded(rows: Encoded, importance: Array | None = None) -> NDArray[np.float
             one_hot = (rows.levels[:, [j]] == np.arange(size - is_number)).astype(np.float32)
             missing = rows.levels[:, j] < 0
             if not missing.all():
-                one_hot -= one_hot[~missing].mean(axis=0)
+                weights = None if rows.weights is None else rows.weights[~missing]
+                one_hot -= np.average(one_hot[~missing], axis=0, weights=weights)
             one_hot[missing] = 0
             parts.append(factor * one_hot)
     if not parts:
@@ -299,9 +300,9 @@ def first_groups(
 def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
     """Fit one of KINDS to rows."""
     generator = np.random.default_rng(seed)
-    d = len(rows.columns)
+    d, n = len(rows.columns), rows.weight
     if kind == "hidden trees":
-        k = min(32, max(2, rows.rows // 6))
+        k = int(min(32, max(2, n // 6)))
         codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
         information = Pairs.of(codes, levels).information(rows.weights)[0]
         entropy = entropies(codes, levels, rows.weights)
@@ -317,7 +318,7 @@ def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
     m = sum(column.bins > 1 for _, column in numbers(rows.columns))
     if kind == "tree":
         return Member.of(kind, fit_tree(rows))
-    k = {"trees": min(10, rows.rows // 20), "scores": min(30, rows.rows // (m + 15))}[kind]
+    k = int({"trees": min(10, n // 20), "scores": min(30, n // (m + 15))}[kind])
     groups_ = None if k <= 1 else first_groups(embedded(rows), k, generator, rows.weights, 8)
     fit = fit_scores if kind == "scores" else fit_trees
     return Member.of(kind, fit(rows, groups_, max(k, 1)))

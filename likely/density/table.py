@@ -74,7 +74,9 @@ class TableJoint:
         seed: int = 0,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit the joint to rows."""
+        """Fit the joint to rows; those of weight 0 are left out."""
+        if weights is not None and not (weights > 0).all():
+            table, weights = table.taken(weights > 0), weights[weights > 0]
         say = progress or (lambda _: None)
         every = Assignment(np.zeros(1), np.zeros(table.rows, dtype=np.int32), weights)
         keys = row_keys(table, every, seed)
@@ -84,7 +86,7 @@ class TableJoint:
         columns, names = table_columns(table, weights)
         part, own = table.taken(sample), None if weights is None else weights[sample]
         rows = encode(columns, part, own)
-        held_out = _held_out(keys[sample])
+        held_out = _held_out(keys[sample], own)
         members, shares = fit_members(rows, kinds, held_out, seed, say)
         information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
         information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
@@ -277,11 +279,13 @@ def _same(one: Any, two: Any) -> bool:
     return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)
 
 
-def _held_out(keys: NDArray[np.uint64]) -> NDArray[np.bool_] | None:
+def _held_out(keys: NDArray[np.uint64], weights: Array | None) -> NDArray[np.bool_] | None:
     """Return which rows are held out, by their content; None of too few."""
-    if len(keys) < _FEW:
+    order = np.argsort(keys, kind="stable")
+    running = np.cumsum(np.ones(len(keys)) if weights is None else weights[order])
+    if running[-1] < _FEW:
         return None
-    bound = np.sort(keys)[max(20, int(_HELD_OUT * len(keys))) - 1]
+    bound = keys[order[np.searchsorted(running, max(20.0, _HELD_OUT * running[-1]) - 1e-9)]]
     found = keys <= bound
     return None if found.all() else found
 

@@ -437,7 +437,7 @@ def fit_trees(
 
     first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
     prior = structured(weighted(first, weights))
-    start = fit_mixture(prior, prior.first, first, rows, steps=restructured - 1, tolerance=0.0)
+    start = fit_mixture(prior, prior.first, first, rows, steps=restructured, tolerance=0.0)
     if k == 1:
         return prior, start.learned
     again = structured(weighted(start.shares, weights))
@@ -462,7 +462,8 @@ class MixtureStep(NamedTuple):
 def fit_mixture(prior: Any, start: Any, shares: Array, rows: Encoded, *, steps: int, tolerance: float) -> MixtureStep:
     """Take EM steps from first responsibilities; the best step is kept, as smoothed tables may lower the likelihood.
 
-    ``start`` says what is expected of missing cells in the first step.
+    ``start`` says what is expected of missing cells in the first step. That one is never kept: its responsibilities are
+    not those of its reference, under which rows must be expected again when they are forgotten.
     """
     best: list[MixtureStep] = []
 
@@ -471,17 +472,19 @@ def fit_mixture(prior: Any, start: Any, shares: Array, rows: Encoded, *, steps: 
         density = prior.solve(sums)
         logs = density.log_components(rows)
         found = float(np.average(log_sum_exp(logs), weights=rows.weights))
-        at = MixtureStep(density, Learned(reference, sums), found, responsibilities(logs))
-        if not best or at.log_likelihood > best[0].log_likelihood:
-            best[:] = [at]
-        return at
+        return MixtureStep(density, Learned(reference, sums), found, responsibilities(logs))
+
+    def step(at: MixtureStep) -> MixtureStep:
+        new = solved(at.density, at.shares)
+        if not best or new.log_likelihood > best[0].log_likelihood:
+            best[:] = [new]
+        return new
 
     def gain(new: MixtureStep, old: MixtureStep) -> float:
         return new.log_likelihood - old.log_likelihood
 
     first = solved(start, shares)
-    if shares.shape[1] > 1 or np.any(rows.levels < 0):
-        iterate(first, lambda at: solved(at.density, at.shares), gain, tolerance=tolerance, most=steps)
+    iterate(first, step, gain, tolerance=tolerance, most=max(steps - 1, 1))
     return best[0]
 
 

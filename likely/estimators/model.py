@@ -70,9 +70,7 @@ class Model(TableQuestions, Estimator):
     True
     """
 
-    laws: ClassVar[Laws] = Laws(
-        order="reference", weights="reference", batches="reference", merge="reference", forget="reference"
-    )
+    laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
 
     kind: Kind = "combined"
     _: KW_ONLY

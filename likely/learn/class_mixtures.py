@@ -226,7 +226,10 @@ class MixedDensity(Density):
         likeliest = [p[rows, :, c].argmax(axis=1) * self.classes + c for c in (one, other)]
         cells = self.inner.log_odds(table, *likeliest).cells
         if self._columns is not None:
-            cells = cells[:, [block.number(j) for j in range(block.width)]]
+            own, cells = cells, np.zeros((len(cells), block.width))  # columns of others, such as text, say nothing here
+            for place in range(block.width):
+                if (j := block.number(place)) in self._columns:
+                    cells[:, place] = own[:, j]
         return cells, subtract_logs(total[rows, one], total[rows, other]) - cells.sum(axis=1)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likely.data.table import Columns, Table
 from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, numbers
+from likely.density.combination import Combination
 from likely.density.table import TableJoint, hidden_shares
 from likely.density.trees import responsibilities, unknown_rows
 from likely.families import on_one_line
@@ -182,6 +183,11 @@ class TableQuestions:
             asked = _hidden(known.applied(rows), j)
             found.append(state.joint.answers(known.combination, asked, j, known.evidence))
         return np.concatenate(found)
+
+    def predict_log_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
+        """Return the logarithm of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X, of, given)))
 
     def values_of(self, column: Any) -> NDArray[Any]:
         """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
@@ -372,13 +378,23 @@ class TableQuestions:
         """Return the group of each row: the component with the greatest responsibility, in the mixture of most."""
         return np.asarray(self._group_shares(X, given).argmax(axis=1))
 
+    @property
+    def group_weights_(self) -> Array:
+        """p(group) of the groups that ``groups`` finds."""
+        joint = self.fitted().joint
+        return self._group_shares_of(joint.combination, [unknown_rows(joint.columns, 1)])[0]
+
     def _group_shares(self, X: Any, given: Evidence) -> Array:
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
-        member = max(known.combination.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
-        return np.concatenate(
-            [responsibilities(member.log_components(known.applied(r), known.evidence)) for r in state.batches(X)]
-        )
+        rows = [known.applied(batch) for batch in state.batches(X)]
+        return self._group_shares_of(known.combination, rows, known.evidence)
+
+    @staticmethod
+    def _group_shares_of(joint: Combination, batches: list[Encoded], evidence: Any = None) -> Array:
+        member = max(joint.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
+        found: list[Array] = [responsibilities(member.log_components(rows, evidence)) for rows in batches]
+        return np.concatenate(found)
 
 
 def _hidden(rows: Encoded, j: int) -> Encoded:

@@ -87,6 +87,8 @@ class Case:
     data: Callable[[np.random.Generator], Data]
     exact: bool = False
     labelled: bool = True
+    whole: bool = False
+    """whether it is a joint of the whole table, in which groups have no names"""
 
     @property
     def laws(self) -> Laws:
@@ -98,6 +100,8 @@ class Case:
         return self.make().fit(*given, sample_weight=weights)
 
     def answers(self, model: Any, data: Data) -> np.ndarray:
+        if self.whole:
+            return model.log_density(data.X)[:, None]
         ask = model.predict_proba if hasattr(model, "predict_proba") else model.transform
         return np.asarray(ask(data.X))
 
@@ -122,6 +126,9 @@ CASES = [
     Case("TextClassifier textbook", lambda: likely.TextClassifier(calibrate=False), texts, exact=True),
     Case("Mixture of an array", lambda: likely.Mixture(2, progress=False), array, labelled=False),
     Case("Mixture of a table", lambda: likely.Mixture(2, progress=False), frame, labelled=False),
+    Case("Model of an array", likely.Model, array, labelled=False, whole=True),
+    Case("Model of a table", likely.Model, frame, labelled=False, whole=True),
+    Case("Model of one tree", lambda: likely.Model("tree"), frame, labelled=False, whole=True),
     Case("KMeans", lambda: likely.KMeans(3, random_state=0), array, labelled=False),
 ]
 
@@ -237,6 +244,10 @@ def test_missing(case, seed):
     complete = isinstance(case.make(), likely.Classifier) and case.make().calibrate
     data = case.data(np.random.default_rng(seed), *([0.0] if complete else []))
     model = case.fit(data)
+    if case.whole:
+        np.testing.assert_allclose(model.predict_proba(data.empty), [model.group_weights_], rtol=1e-9)
+        np.testing.assert_allclose(model.log_density(data.empty), 0.0, atol=1e-9)
+        return
     counts = model.class_count_ + (
         0.5 if complete else 0.0
     )  # where members are weighed, every class has half a row more
@@ -255,7 +266,8 @@ def test_posterior(case, seed):
         np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p, rtol=1e-9, atol=1e-300)
         # Of two that are as likely, either.
-        best = p[np.arange(len(p)), np.searchsorted(model.classes_, model.predict(X))]
+        classes = np.arange(p.shape[1]) if case.whole else model.classes_
+        best = p[np.arange(len(p)), np.searchsorted(classes, model.predict(X))]
         np.testing.assert_allclose(best, p.max(axis=1), rtol=1e-12)
 
 
@@ -265,6 +277,17 @@ def test_density(case, seed):
     offered(case, "density")
     data = case.data(np.random.default_rng(seed))
     model = case.fit(data)
+    if case.whole:
+        joint = model.fitted().joint
+        parts = [
+            member.density.log_density(joint.encode(t))
+            for t in model.fitted().reader.batches(data.X)
+            for member in joint.members
+        ]
+        logs = logsumexp(np.array(parts) + np.log(joint.weights)[:, None], axis=0)
+        own = np.concatenate([joint.encode(t).log.sum(axis=1) for t in model.fitted().reader.batches(data.X)])
+        np.testing.assert_allclose(model.log_density(data.X), logs + own, rtol=1e-9)
+        return
     joint = getattr(model, "textbook_", model.joint_).log_joint(model.fitted().reader.read(data.X))
     np.testing.assert_allclose(model.log_density(data.X), logsumexp(joint, axis=1), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(model.log_density(data.empty), 0.0, atol=1e-12)
@@ -276,6 +299,9 @@ def test_sample(case, seed):
     offered(case, "sample")
     model = case.fit(case.data(np.random.default_rng(seed)))
     n = 4000
+    if case.whole:  # draws are compared with the density in tests/density
+        assert str(model.sample(50, random_state=seed)) == str(model.sample(50, random_state=seed))
+        return
     rows, y = model.sample(n, random_state=seed)
     again, _ = model.sample(n, random_state=seed)
     assert rows == again if isinstance(rows, list) else np.array_equal(np.asarray(rows), np.asarray(again))
