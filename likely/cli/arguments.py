@@ -207,6 +207,13 @@ NEW_ROWS = combined(
     _format("to", "OUT"),
     ESCAPE_FORMULAS,
 )
+GIVEN = several(
+    "--given",
+    "-g",
+    metavar="NAME=VALUE",
+    help="A cell that all rows have; of a model of a whole table also NAME=LOW..HIGH, NAME=ONE|OTHER or NAME=missing. "
+    "May be repeated.",
+)
 DRAW_SEED = option("--seed", least=0, help="For the same draws again.")
 JSON = flag("--json", "as_json", help="Print one JSON object, for programs.")
 

@@ -74,14 +74,14 @@ def application(context: click.Context, version: bool, install_completion: bool,
 )
 @arguments.DATA
 @arguments.MODEL_OUTPUT
-@option("--target", "-t", metavar="NAME", help="The column that holds the label.")
+@option("--target", "-t", metavar="NAME", help="The column that holds the label; without one, a model of all columns.")
 @arguments.CLASSIFIER
 @flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
 @arguments.JSON
 def fit(
     data: Sequence[str], output: str, target: str | None, new: New, form: str | None, text_dirs: bool, as_json: bool
 ) -> None:
-    """Learn from a table, missing cells and all, and save the model."""
+    """Learn from a table, missing cells and all, and save the model: of a target, or without one of all columns."""
     check_model_output(output, data, form, text_dirs=text_dirs)
     start = perf_counter()
     if text_dirs:
@@ -90,7 +90,14 @@ def fit(
         rows, target = folders_of(data), target or LABEL
         new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
-        raise ValueError("expected --target NAME, the column that holds the label, got none")
+        rows = opened(data, form, new.missing)
+        from likely.estimators.model import Model
+
+        whole = Model(columns=new.columns or "auto", missing=tuple(new.missing), random_state=new.seed)
+        with progress_bar(rows, "learning"):
+            whole.fit(rows)
+        _save(whole, output, as_json, start)
+        return
     else:
         rows = opened(data, form, new.missing)
     with read_meanwhile(rows, data):
@@ -109,17 +116,38 @@ def fit(
 @arguments.MODEL
 @arguments.ROWS
 @arguments.ANSWERED_ROWS
+@option("--of", metavar="NAME", help="Of a model of a whole table: which column to predict.")
+@arguments.GIVEN
 @option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
 @flag("--only", help="Write the answers without the rows.")
 @arguments.ESCAPE_FORMULAS
 def predict(
-    model: str, data: str, out: Output, form: str | None, missing: Sequence[str], probabilities: bool, only: bool
+    model: str,
+    data: str,
+    out: Output,
+    form: str | None,
+    missing: Sequence[str],
+    of: str | None,
+    given: Sequence[str],
+    probabilities: bool,
+    only: bool,
 ) -> None:
     """Write rows with the likeliest class of each, and the probability of every class."""
     from likely.cli.models import Loaded
 
     to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
+    if loaded.whole:
+        from likely.cli.whole_table import predicted
+
+        if of is None:
+            raise ValueError("expected --of NAME, the column to predict, of a model of a whole table, got none")
+        rows = opened_to_answer(data, form, to, loaded.missing)
+        with progress_bar(rows, "predicting"):
+            out.write(predicted(loaded, rows, of, given, probabilities=probabilities, only=only), to)
+        return
+    if of is not None or given:
+        raise ValueError(f"expected --of and --given only of a model of a whole table, got one of {loaded.target!r}")
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, to, loaded.missing)
     with progress_bar(rows, "predicting"):
         out.write(loaded.predicted(rows, probabilities=probabilities, only=only), to)
@@ -225,6 +253,7 @@ def cluster(
 @arguments.MODEL
 @arguments.ROWS
 @several("--row", least=1, default=[1], help="Which row, counted from 1. May be repeated.")
+@option("--of", metavar="NAME", help="Of a model of a whole table: which column to explain.")
 @option("--label", help="For which class; by default the likeliest.")
 @option("--against", help="Against which class; by default the next.")
 @arguments.INPUT_FORMAT
@@ -234,6 +263,7 @@ def explain(
     model: str,
     data: str,
     row: Sequence[int],
+    of: str | None,
     label: str | None,
     against: str | None,
     form: str | None,
@@ -247,6 +277,13 @@ def explain(
     loaded = Loaded.read(model, missing)
     rows = _lines(loaded, data, form) or opened([data], form, loaded.missing, typed=False)
     table = loaded.table(rows_at(rows, row), [number - 1 for number in row])
+    if loaded.whole:
+        from likely.cli.whole_table import print_column_explanations
+
+        if of is None:
+            raise ValueError("expected --of NAME, the column to explain, of a model of a whole table, got none")
+        print_column_explanations(loaded, table, of, row, as_json=as_json)
+        return
     found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
     if as_json:
         render.print_json({"rows": [render.explanation_dict(found, i, number) for i, number in enumerate(row)]})
@@ -267,19 +304,29 @@ def explain(
     default="mean",
     help="The mean of a number and the likeliest category; or a draw of all that could be.",
 )
+@option("--draws", least=1, help="With --how draw: write every row so often, each with the number of its draw.")
 @arguments.DRAW_SEED
 @arguments.ESCAPE_FORMULAS
 def impute(
-    model: str, data: str, out: Output, form: str | None, missing: Sequence[str], how: str, seed: int | None
+    model: str,
+    data: str,
+    out: Output,
+    form: str | None,
+    missing: Sequence[str],
+    how: str,
+    draws: int | None,
+    seed: int | None,
 ) -> None:
     """Write the same rows with their missing cells filled, given all other cells, and the label if there is one."""
     from likely.cli.models import Loaded
 
     to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
+    if draws is not None and how != "draw":
+        raise ValueError(f"expected --how draw with --draws, got --how {how}")
     rows = opened_to_answer(data, form, to, loaded.missing, verbatim=False)
     with progress_bar(rows, "filling"):
-        out.write(loaded.filled(rows, how, seed), to)
+        out.write(loaded.filled(rows, how, seed, draws), to)
 
 
 @application.command(
@@ -288,15 +335,81 @@ def impute(
 )
 @arguments.MODEL
 @option("-n", "--number", least=0, default=10, help="How many rows.")
-@several("--given", "-g", metavar="NAME=VALUE", help="A cell that all rows have. May be repeated.")
+@arguments.GIVEN
+@flag("--missing-cells", help="Let cells be missing as those of the learned rows are.")
 @arguments.DRAW_SEED
 @arguments.NEW_ROWS
-def sample(model: str, number: int, given: Sequence[str], seed: int | None, out: Output) -> None:
+def sample(model: str, number: int, given: Sequence[str], missing_cells: bool, seed: int | None, out: Output) -> None:
     """Write new rows, drawn from what the model knows, each with its label."""
     from likely.cli.models import Loaded
 
     to = out.format([model])
-    out.write(Loaded.read(model).drawn(number, given, seed), to)
+    out.write(Loaded.read(model).drawn(number, given, seed, missing=missing_cells), to)
+
+
+@application.command(
+    "likely ask people.likely --of income",
+    "likely ask people.likely --of income --given age=30..40 --given 'job=clerk|sales'",
+    "likely ask people.likely --of age --given income=missing",
+)
+@arguments.MODEL
+@option("--of", metavar="NAME", required=True, help="The column that is asked about.")
+@arguments.GIVEN
+@arguments.JSON
+def ask(model: str, of: str, given: Sequence[str], as_json: bool) -> None:
+    """Print the distribution of a column, given what is known of others: a model of a whole table."""
+    from likely.cli.models import Loaded
+    from likely.cli.whole_table import check_whole, print_distribution
+
+    loaded = Loaded.read(model)
+    check_whole(loaded.model, "ask")
+    print_distribution(loaded, of, given, as_json=as_json)
+
+
+@application.command(
+    "likely outliers people.likely people.csv",
+    "likely outliers people.likely people.csv -n 100 -o odd.csv",
+)
+@arguments.MODEL
+@arguments.ROWS
+@arguments.ANSWERED_ROWS
+@option("-n", "--number", least=1, default=20, help="How many rows.")
+@arguments.GIVEN
+@arguments.ESCAPE_FORMULAS
+def outliers(
+    model: str,
+    data: str,
+    out: Output,
+    form: str | None,
+    missing: Sequence[str],
+    number: int,
+    given: Sequence[str],
+) -> None:
+    """Write the most surprising rows, each with the cell to blame: a model of a whole table."""
+    from likely.cli.models import Loaded
+    from likely.cli.whole_table import check_whole
+    from likely.cli.whole_table import outliers as most_surprising
+
+    to = out.format([model, data], form)
+    loaded = Loaded.read(model, missing)
+    check_whole(loaded.model, "outliers")
+    rows = opened_to_answer(data, form, to, loaded.missing)
+    with progress_bar(rows, "looking"):
+        out.write(most_surprising(loaded, rows, number, given), to)
+
+
+@application.command("likely dependence people.likely", "likely dependence people.likely -n 50 --json")
+@arguments.MODEL
+@option("-n", "--number", least=1, default=20, help="How many pairs.")
+@arguments.JSON
+def dependence(model: str, number: int, as_json: bool) -> None:
+    """Print which columns depend on each other most: a model of a whole table."""
+    from likely.cli.models import Loaded
+    from likely.cli.whole_table import check_whole, print_dependence
+
+    loaded = Loaded.read(model)
+    check_whole(loaded.model, "dependence")
+    print_dependence(loaded.model, number, as_json=as_json)
 
 
 @application.command(
@@ -331,6 +444,10 @@ def inspect(file: str, missing: Sequence[str], form: str | None, as_json: bool) 
     found = {"model": file, **described(load(file))}
     if as_json:
         render.print_json(found)
+    elif found["kind"] == "Model":
+        from likely.cli.whole_table import print_whole
+
+        print_whole(found)
     else:
         render.print_model(found)
 
@@ -377,7 +494,9 @@ def _save(
     if as_json:
         render.print_json({**found, **(more or {})})
     else:
-        print(render.model_text(found))
+        from likely.cli.whole_table import whole_text
+
+        print(whole_text(found) if found["kind"] == "Model" else render.model_text(found))
 
 
 def _lines(loaded: "Loaded", data: str, form: str | None) -> "Rows | None":

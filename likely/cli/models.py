@@ -60,7 +60,12 @@ class Loaded(NamedTuple):
     @property
     def target(self) -> str | None:
         """The name of the column that holds the label, if the model knows it."""
-        return getattr(self.model, "target_", None)
+        return None if self.whole else getattr(self.model, "target_", None)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a model of a whole table, without a target."""
+        return type(self.model).__name__ == "Model"
 
     def predicted(self, rows: "Rows", *, probabilities: bool, only: bool) -> Iterator[pa.Table]:
         """Return the rows with the likeliest class of each, and the probability of every class; or ``only`` these."""
@@ -83,15 +88,17 @@ class Loaded(NamedTuple):
             kept = [] if only else [name for name in batch.schema.names if name not in answers]
             yield pa.table({**{name: batch.column(name) for name in kept}, **answers})
 
-    def filled(self, rows: "Rows", how: str, seed: int | None) -> Iterator[pa.Table]:
-        """Return the rows with their missing cells filled."""
+    def filled(self, rows: "Rows", how: str, seed: int | None, draws: int | None = None) -> Iterator[pa.Table]:
+        """Return the rows with their missing cells filled; with ``draws``, each row so often, and which draw it is."""
         generator = np.random.default_rng(seed)
         types = self._filled_types(rows.schema)
         for batch, table in self.tables(rows):
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            if table is not None:
-                columns |= self._filled(batch, table, how, generator)
-            yield pa.table({name: recast(column, types[name]) for name, column in columns.items()})
+            for draw in range(1, 1 + (draws or 1)):
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                if table is not None:
+                    columns |= self._filled(batch, table, how, generator)
+                number = {} if draws is None else {"draw": pa.array([draw] * batch.num_rows, pa.int64())}
+                yield pa.table({**number, **{name: recast(column, types[name]) for name, column in columns.items()}})
 
     def _filled_types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the type of every column after its missing cells are filled: the same in all batches."""
@@ -118,20 +125,32 @@ class Loaded(NamedTuple):
             known = self.labels
             labels = [known.get(text, text) for text in text_of(batch.column(self.target)).to_pylist()]
         if hasattr(self.model, "schema_"):
-            rows = self.model.impute(words_as_missing(batch, self.missing), labels, how=how, random_state=generator)
+            given: tuple[Any, ...] = () if labels is None else (labels,)
+            rows = self.model.impute(words_as_missing(batch, self.missing), *given, how=how, random_state=generator)
             return {name: rows.column(name).combine_chunks() for name in rows.schema.names}
-        cells = self.model.impute(table, labels, how=how, random_state=generator)
+        given = () if labels is None else (labels,)
+        cells = self.model.impute(table, *given, how=how, random_state=generator)
         names = self.schema.names if self.schema.named else batch.schema.names
         return {name: pa.array(cells[:, j]) for j, name in enumerate(names) if name in batch.schema.names}
 
-    def drawn(self, number: int, given: Sequence[str], seed: int | None) -> Iterator[pa.Table]:
+    def drawn(
+        self, number: int, given: Sequence[str], seed: int | None, *, missing: bool = False
+    ) -> Iterator[pa.Table]:
         """Return new rows with their labels, drawn given cells that are written as NAME=VALUE."""
-        cells = self._cells(given)
+        if self.whole:
+            from likely.cli.whole_table import evidence
+
+            known, drawing = evidence(self, given), np.random.default_rng(seed)
+            sizes = [min(_AT_ONCE, number - first) for first in range(0, max(number, 1), _AT_ONCE)]
+            return (self._plain(self.model.sample(n, drawing, known, missing=missing)) for n in sizes)
+        if missing:
+            raise ValueError("expected a model of a whole table for --missing-cells, got one with a target")
+        cells = self.split_given(given)
         generator = np.random.default_rng(seed)
         starts = range(0, max(number, 1), _AT_ONCE)
         return (self._drawn(min(_AT_ONCE, number - first), cells, generator) for first in starts)
 
-    def _cells(self, given: Sequence[str]) -> dict[str, str]:
+    def split_given(self, given: Sequence[str]) -> dict[str, str]:
         """Return cells by column from NAME=VALUE, where a name may have = in it."""
         columns = [column.name for column in self.schema.columns if column.outputs]
         names = [*dict.fromkeys([*columns, *self.schema.names, *([self.target] if self.target else [])])]
@@ -159,6 +178,10 @@ class Loaded(NamedTuple):
             x = pa.table({name: x[:, j] for j, name in enumerate(self.schema.names)})
         return x.append_column(self.target or "label", pa.array(labels))
 
+    def _plain(self, x: Any) -> pa.Table:
+        """Return drawn rows as a table, of a matrix by the names of its columns."""
+        return x if isinstance(x, pa.Table) else pa.table({name: x[:, j] for j, name in enumerate(self.schema.names)})
+
     def label(self, text: str | None) -> Any:
         """Return the class whose label is written so; text that is none stays, to be refused."""
         return None if text is None else self.labels.get(text, text)
@@ -184,6 +207,10 @@ def plain_schema(model: Any) -> Schema:
 
 def described(model: Any) -> dict[str, Any]:
     """Return what a fitted model is."""
+    if type(model).__name__ == "Model":
+        from likely.cli.whole_table import described_whole
+
+        return described_whole(model)
     counts = model.class_count_
     selection = getattr(model, "selection_", None)
     return {

@@ -41,6 +41,15 @@ class TableState:
             yield from self.joint.batches(table)
 
 
+class Answer(NamedTuple):
+    """The distribution of a column."""
+
+    values: NDArray[Any]
+    p: Array
+    log_given: float
+    """log p(what was given), a density where that is a number"""
+
+
 class Surprise(NamedTuple):
     """How surprising rows and their cells are."""
 
@@ -198,6 +207,28 @@ class TableQuestions:
                 f"expected a column of categories or of yes and no, got {state.columns.listed([j])}: ask for another"
             )
         return state.joint.values_of(j)
+
+    def distribution(self, of: Any, given: Evidence = None) -> "Answer":
+        """Return the distribution of a column given evidence: values, or points of a number in order, and p of each.
+
+        >>> from likely import Model
+        >>> from likely.datasets import penguins
+        >>> answer = Model().fit(penguins()).distribution("species", given={"body_mass_g": (5500, None)})
+        >>> str(answer.values[answer.p.argmax()])
+        'Gentoo'
+        """
+        state = self.fitted()
+        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        rows = _hidden(known.applied(unknown_rows(state.joint.columns, 1)), j)
+        blank = known.applied(unknown_rows(state.joint.columns, 1))
+        log = float(known.combination.log_density(blank, known.evidence)[0]) + known.log_missing
+        column = state.joint.columns[j]
+        if not isinstance(column, NumberColumn):
+            p = state.joint.answers(known.combination, rows, j, known.evidence)[0]
+            return Answer(state.joint.values_of(j), p, log)
+        found = known.combination.marginals(rows, [j], known.evidence)[0]
+        spread = state.joint.distribution(column, found, known.evidence, j)
+        return Answer(spread.values, spread.p[0], log)
 
     def predict_quantiles(self, X: Any, q: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return quantiles of a number, given all other cells: rows × quantiles.
@@ -393,8 +424,8 @@ class TableQuestions:
     @staticmethod
     def _group_shares_of(joint: Combination, batches: list[Encoded], evidence: Any = None) -> Array:
         member = max(joint.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
-        found: list[Array] = [responsibilities(member.log_components(rows, evidence)) for rows in batches]
-        return np.concatenate(found)
+        found = [responsibilities(member.log_components(rows, evidence)) for rows in batches]
+        return np.asarray(np.concatenate(found))
 
 
 def _hidden(rows: Encoded, j: int) -> Encoded:

@@ -1,0 +1,298 @@
+"""What the command line asks of a model of a whole table: evidence as text, distributions, outliers, dependence."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely.cli.models import Loaded
+from likely.cli.render import literal, new_console, plain_table, shown
+from likely.data.schema import check_name
+from likely.lazy import pa
+
+if TYPE_CHECKING:
+    from likely.data.rows import Rows
+
+_BARS, _MOST_VALUES, _WIDTH = 12, 20, 30
+
+
+def check_whole(model: Any, command: str) -> None:
+    """Raise unless a model is one of a whole table."""
+    if type(model).__name__ != "Model":
+        raise ValueError(
+            f"expected a model of a whole table for likely {command}, from likely fit without --target, got "
+            f"{type(model).__name__}"
+        )
+
+
+def evidence(loaded: Loaded, given: Sequence[str]) -> dict[Any, Any]:
+    """Return what is given from NAME=VALUE, NAME=LOW..HIGH, NAME=ONE|OTHER or NAME=missing, by column.
+
+    A category that is written so itself comes first.
+    """
+    model = loaded.model
+    joint, names = model.fitted().joint, model.fitted().columns.names
+    found: dict[Any, Any] = {}
+    for name, text in loaded.split_given(given).items():
+        column = name if names is not None else int(name)
+        kind = next((c.kind for c in loaded.schema.columns if c.name == name), "number")
+        categories: list[str] = []
+        if kind in ("category", "boolean"):
+            j = model.fitted().reader.column(column)
+            categories = [str(value) for value in joint.names[j].tolist()] if j in joint.names else []
+        found[column] = _value(text, kind, categories, name)
+    return found
+
+
+def _value(text: str, kind: str, categories: Sequence[str], name: str) -> Any:
+    from likely.model.given import MISSING
+
+    if text in categories:
+        return text
+    if text == "missing":
+        return MISSING
+    if "|" in text:
+        return {each if kind in ("category", "boolean") else _number(each, name) for each in text.split("|")}
+    if ".." in text and kind not in ("category", "boolean"):
+        low, _, high = text.partition("..")
+        return (_number(low, name) if low else None), (_number(high, name) if high else None)
+    if categories:
+        check_name(text, categories, f"expected one of the categories of {name!r} in --given")
+    return text if kind in ("category", "boolean", "date") else _number(text, name)
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(
+            f"expected a number, a range LOW..HIGH, or missing, for --given {name}=, got {text!r}"
+        ) from None
+
+
+def print_distribution(loaded: Loaded, of: str, given: Sequence[str], *, as_json: bool) -> None:
+    """Print the distribution of a column: its values with bars, or of a number mean, quantiles and a histogram."""
+    from likely.cli import render
+
+    model, known = loaded.model, evidence(loaded, given)
+    answer = model.distribution(_column(loaded, of), known)
+    numeric = answer.values.dtype.kind in "fiu" and not _is_yes_no(loaded, of)
+    if not numeric:
+        order = np.argsort(-answer.p, kind="stable")
+        lines = [(str(answer.values[k]), float(answer.p[k])) for k in order.tolist()]
+        if as_json:
+            render.print_json({"of": of, "values": [{"value": v, "p": p} for v, p in lines]})
+            return
+        _print_bars(lines[:_MOST_VALUES], len(lines) - _MOST_VALUES)
+        return
+    running = np.cumsum(answer.p)
+    quantile = {q: float(answer.values[min(np.searchsorted(running, q - 1e-12), len(running) - 1)]) for q in _QUANTILES}
+    mean = float(answer.values @ answer.p)
+    if as_json:
+        found = {"of": of, "mean": mean, "quantiles": {str(q): value for q, value in quantile.items()}}
+        render.print_json(found)
+        return
+    low, high = quantile[0.05], quantile[0.95]
+    print(f"mean {shown(mean)}, median {shown(quantile[0.5])}, 90 % between {shown(low)} and {shown(high)}")
+    _print_bars(_histogram(answer.values, answer.p), 0)
+
+
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def _is_yes_no(loaded: Loaded, of: str) -> bool:
+    return any(column.name == of and column.kind == "boolean" for column in loaded.schema.columns)
+
+
+def _column(loaded: Loaded, of: str) -> Any:
+    """Return the column of that name; of a matrix, its number."""
+    return of if loaded.model.fitted().columns.names is not None else int(of) if of.isdecimal() else of
+
+
+def _histogram(values: Any, p: Any) -> list[tuple[str, float]]:
+    """Return intervals of the range that has most of the probability, and of each how much."""
+    running = np.cumsum(p)
+    first, last = (values[min(np.searchsorted(running, q), len(values) - 1)] for q in (0.005, 0.995))
+    if first == last:
+        return [(shown(float(first)), 1.0)]
+    edges = np.linspace(first, last, _BARS + 1)
+    index = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, _BARS - 1)
+    found = np.bincount(index, p, minlength=_BARS)
+    return [(f"{shown(float(a))} – {shown(float(b))}", float(x)) for a, b, x in zip(edges, edges[1:], found)]  # noqa: B905
+
+
+def _print_bars(lines: Sequence[tuple[str, float]], more: int) -> None:
+    console = new_console()
+    block = "#" if console.options.ascii_only else "█"
+    most = max([p for _, p in lines] + [1e-300])
+    table = plain_table("", "p", "", right=("p",))
+    for name, p in lines:
+        table.add_row(literal(name), f"{100 * p:.1f} %", literal(block * round(_WIDTH * p / most), "green"))
+    console.print(table)
+    if more > 0:
+        console.print(f"and {more:,} more")
+
+
+def outliers(loaded: Loaded, rows: "Rows", most: int, given: Sequence[str]) -> Iterator["pa.Table"]:
+    """Return the most surprising rows, each with its surprise, and the cell to blame with its own."""
+    known = evidence(loaded, given)
+    kept: list[tuple[float, int, Any]] = []
+    first = 0
+    schema = rows.schema
+    for batch, table in loaded.tables(rows):
+        if table is None:
+            continue
+        found = loaded.model.surprise(table, known)
+        worst = found.worst()
+        cells = np.where(np.isnan(found.cells), -np.inf, found.cells).max(axis=1)
+        for i in np.argsort(-found.rows, kind="stable")[:most].tolist():
+            line = (batch.slice(i, 1), str(worst[i]), float(cells[i]))
+            kept.append((float(found.rows[i]), first + i, line))
+        kept = sorted(kept, key=lambda each: (-each[0], each[1]))[:most]
+        first += batch.num_rows
+    answers = {
+        "row": pa.array([number + 1 for _, number, _ in kept], pa.int64()),
+        "surprise": pa.array([surprise for surprise, _, _ in kept], pa.float64()),
+        "cell": pa.array([name for *_, (_, name, _) in kept], pa.string()),
+        "cell_surprise": pa.array([x for *_, (_, _, x) in kept], pa.float64()),
+    }
+    batches = [
+        pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch for *_, (batch, _, _) in kept
+    ]
+    whole = pa.concat_tables(batches) if batches else schema.empty_table()
+    columns = {name: whole.column(name) for name in whole.schema.names if name not in answers}
+    yield pa.table({**answers, **columns})
+
+
+def predicted(
+    loaded: Loaded, rows: "Rows", of: str, given: Sequence[str], *, probabilities: bool, only: bool
+) -> Iterator["pa.Table"]:
+    """Return the rows with what a column is expected to be: the likeliest value, or the mean with a 90 % interval."""
+    model, known, column = loaded.model, evidence(loaded, given), _column(loaded, of)
+    categories = _is_yes_no(loaded, of) or any(c.name == of and c.kind == "category" for c in loaded.schema.columns)
+    for batch, table in loaded.tables(rows):
+        answers: dict[str, Any] = {}
+        n = 0 if table is None else table.rows
+        if categories:
+            values = model.values_of(column)
+            p = model.predict_proba(table, column, known) if n else np.empty((0, len(values)))
+            answers[f"predicted {of}"] = pa.array([str(values[k]) for k in p.argmax(axis=1)] if n else [], pa.string())
+            if probabilities:
+                answers |= {f"p({value})": pa.array(p[:, k]) for k, value in enumerate(values.tolist())}
+        else:
+            mean = model.predict(table, column, known) if n else np.empty(0)
+            answers[f"predicted {of}"] = pa.array(mean, pa.float64())
+            if probabilities:
+                ends = model.predict_interval(table, column, given=known) if n else np.empty((0, 2))
+                answers |= {"5 %": pa.array(ends[:, 0]), "95 %": pa.array(ends[:, 1])}
+        names = [] if only else [name for name in batch.schema.names if name not in answers]
+        yield pa.table({**{name: batch.column(name) for name in names}, **answers})
+
+
+def print_dependence(model: Any, most: int, *, as_json: bool) -> None:
+    """Print which pairs of columns depend on each other most."""
+    from likely.cli import render
+
+    found = model.dependence().slice(0, most).to_pylist()
+    if as_json:
+        render.print_json({"pairs": found})
+        return
+    console = new_console()
+    block = "#" if console.options.ascii_only else "█"
+    table = plain_table("column", "other", "information", "share", "", right=("information", "share"))
+    for pair in found:
+        bar = literal(block * round(_WIDTH * pair["normalised"]), "green")
+        information, share = f"{pair['information']:.3f}", f"{pair['normalised']:.2f}"
+        table.add_row(literal(pair["column"]), literal(pair["other"]), information, share, bar)
+    console.print(table)
+
+
+def described_whole(model: Any) -> dict[str, Any]:
+    """Return what a fitted model of a whole table is."""
+    joint, schema = model.fitted().joint, getattr(model, "schema_", None)
+    kinds = [{"name": c.name, "kind": c.kind} for c in schema.columns] if schema is not None else []
+    rows = float(joint.rows)
+    return {
+        "kind": "Model",
+        "target": None,
+        "rows": int(rows) if rows.is_integer() else rows,
+        "columns": kinds
+        or [{"name": model.fitted().columns.name(j), "kind": "number"} for j in range(len(joint.columns))],
+        "members": [{"name": kind, "weight": weight} for kind, weight in model.members_],
+        "dependence": model.dependence().slice(0, 10).to_pylist(),
+    }
+
+
+def whole_text(found: dict[str, Any]) -> str:
+    """Return a few lines about a model of a whole table."""
+    from collections import Counter
+
+    from likely.messages import printable
+
+    took = f" in {found['seconds']:.2g} s" if "seconds" in found else ""
+    kinds = Counter(column["kind"] for column in found["columns"])
+    members = ", ".join(f"{each['name']} × {each['weight']:.2f}" for each in found["members"])
+    lines = [
+        f"Model of the whole table: {found['rows']:,.0f} rows{took}",
+        f"columns  {', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}",
+        f"members  {members}",
+    ]
+    pairs = [f"{each['column']} and {each['other']} {each['normalised']:.2f}" for each in found["dependence"][:3]]
+    if pairs:
+        lines.append(f"depend on each other most: {', '.join(pairs)}")
+    return "\n".join(map(printable, [*lines, f"saved in {found['model']}"]))
+
+
+def print_whole(found: dict[str, Any]) -> None:
+    """Print the tables of what a model of a whole table has learned."""
+    columns = plain_table("column", "kind")
+    for column in found["columns"]:
+        columns.add_row(literal(column["name"]), column["kind"])
+    members = plain_table("member", "weight", right=("weight",))
+    for member in found["members"]:
+        members.add_row(member["name"], f"{member['weight']:.2f}")
+    pairs = plain_table("column", "depends on", "share", right=("share",))
+    for pair in found["dependence"]:
+        pairs.add_row(literal(pair["column"]), literal(pair["other"]), f"{pair['normalised']:.2f}")
+    console = new_console()
+    title = f"Model of the whole table: {found['rows']:,.6g} rows, {len(found['columns'])} columns"
+    for part in (literal(title), "", columns, "", members, "", pairs):
+        console.print(part)
+
+
+def print_column_explanations(
+    loaded: Loaded, table: Any, of: str, rows: Sequence[int], *, as_json: bool, half: int = 14
+) -> None:
+    """Print what each known cell of a row adds to the answer about a column."""
+    from likely.cli import render
+    from likely.statistics import plain_label
+
+    found = loaded.model.explain(table, _column(loaded, of))
+    numeric = found.against is None
+    if as_json:
+        each = [
+            {
+                "row": number,
+                "answer": plain_label(found.label[i]),
+                "against": None if numeric else plain_label(found.against[i]),
+                "base": float(found.base[i]),
+                "total": float(found.total[i]),
+                "cells": [{"column": name, "adds": value} for name, value in found.top(len(found.cells[i]), i)],
+            }
+            for i, number in enumerate(rows)
+        ]
+        render.print_json({"of": of, "rows": each})
+        return
+    console = new_console()
+    block = "#" if console.options.ascii_only else "█"
+    for i, number in enumerate(rows):
+        why = shown(float(found.label[i])) if numeric else f"{found.label[i]} and not {found.against[i]}"
+        console.print(literal(f"Row {number}: why {of} {why}?"))
+        lines = [("before any cell", float(found.base[i])), *found.top(15, i)]
+        most = max([abs(value) for _, value in lines[1:]] + [1e-300])
+        adds = plain_table("", "adds", "", right=("adds",))
+        for at, (name, value) in enumerate(lines):
+            bar = "" if at == 0 else block * round(half * abs(value) / most)
+            adds.add_row(literal(name), f"{value:+,.4g}", literal(bar, "green" if value > 0 else "red"))
+        adds.add_row("altogether", f"{found.total[i]:+,.4g}", "", style="bold")
+        console.print(adds)
