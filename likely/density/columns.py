@@ -42,43 +42,52 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CategoryColumn:
-    """A column of categories: the frequent ones, and one level for all others.
-
-    ``rare`` are the shares of categories within the last level; what was never seen has what is left of them.
-    """
+    """A column of categories: the frequent ones, and one level for all rare ones; others are unknown."""
 
     frequent: tuple[str, ...]
     rare: dict[str, float]
+    """shares of categories within the level of rare ones"""
     counts: Array
-    open: bool = True
-    """whether there may be other categories than the frequent ones"""
+    """of the levels"""
+    named: bool = True
+    """whether categories have names, and are not no and yes"""
 
     bins = 0
 
     @classmethod
-    def fit(cls, names: Sequence[str], counts: Array, *, open_: bool = True) -> "CategoryColumn":
-        """Return the column of categories with these weights."""
+    def fit(cls, names: Sequence[str], counts: Array, *, named: bool = True) -> "CategoryColumn":
+        """Return the column of categories with these weights; no and yes are levels however rare they are."""
         order = np.argsort(-counts, kind="stable")
-        kept = [i for i in order[:_MOST_LEVELS].tolist() if counts[i] >= _RARE or not open_]
+        kept = [i for i in order[:_MOST_LEVELS].tolist() if counts[i] >= _RARE or not named]
         frequent = tuple(sorted(names[i] for i in kept))
         weight = dict(zip(names, counts.tolist(), strict=True))
         others = {name: count for name, count in weight.items() if name not in set(frequent) and count > 0}
         total = sum(others.values())
-        levels = [weight[name] for name in frequent] + [total] * open_
-        return cls(frequent, {k: v / (total + 1) for k, v in others.items()}, np.array(levels), open_)
+        levels = [weight[name] for name in frequent] + [total] * bool(others or not frequent)
+        return cls(frequent, {k: v / total for k, v in others.items()}, np.array(levels, dtype=np.float64), named)
+
+    @property
+    def has_rare(self) -> bool:
+        """Whether there is a level of rare categories, or none at all."""
+        return bool(self.rare) or not self.frequent
 
     def validate(self) -> None:
         """Raise ValueError unless the parts of the column belong together."""
         shares = list(self.rare.values())
-        if len(self.counts) != self.levels or (shares and not self.open) or not all(s > 0 for s in shares):
+        if len(self.counts) != self.levels or not all(s > 0 for s in shares) or len(self.frequent) > _MOST_LEVELS:
             raise ValueError("expected a count of every category, and positive shares of rare ones, got others")
-        if len(set(self.frequent)) < len(self.frequent) or self.levels > np.iinfo(np.int16).max or sum(shares) >= 1:
-            raise ValueError("expected different categories whose shares are below 1, got others")
+        if (
+            len({*self.frequent, *self.rare}) < len(self.frequent) + len(shares)
+            or abs(sum(shares) - 1) * len(shares) > 1e-6
+        ):
+            raise ValueError("expected different categories whose shares add up to 1, got others")
+        if not self.named and self.frequent != ("0", "1"):
+            raise ValueError("expected no and yes where categories have no names, got others")
 
     @property
     def levels(self) -> int:
         """How many levels there are."""
-        return len(self.frequent) + self.open
+        return len(self.frequent) + self.has_rare
 
     @property
     def support(self) -> int:
@@ -86,15 +95,13 @@ class CategoryColumn:
         return self.levels
 
     def scored(self, names: Sequence[str], codes: Array) -> Scores:
-        """Return the level of each code of ``names``, and log p(category | level); a missing code is unknown."""
-        place = {name: i for i, name in enumerate(self.frequent)}
-        last = len(self.frequent) if self.open else UNKNOWN
-        levels = np.array([place.get(name, last) for name in names] + [UNKNOWN], dtype=np.int16)
-        unseen = 1.0 - sum(self.rare.values()) if self.open else 1.0
-        within = [0.0 if name in place else float(np.log(self.rare.get(name, unseen))) for name in names] + [0.0]
+        """Return the level of each code of ``names``, and log p(category | level); those never seen are unknown."""
+        place = {name: i for i, name in enumerate(self.frequent)} | dict.fromkeys(self.rare, len(self.frequent))
+        levels = np.array([place.get(name, UNKNOWN) for name in names] + [UNKNOWN], dtype=np.int16)
+        within = np.array([float(np.log(self.rare.get(name, 1.0))) for name in names] + [0.0])
         index = np.where(np.isnan(codes), len(names), np.nan_to_num(codes)).astype(np.int64)
         empty = np.full(len(codes), np.nan)
-        return Scores(levels[index], empty, empty, np.array(within)[index] if self.open else np.zeros(len(codes)))
+        return Scores(levels[index], empty, empty, within[index])
 
 
 @dataclass(frozen=True, eq=False)

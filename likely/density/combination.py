@@ -171,7 +171,7 @@ class MissingCells:
 
 def _indicators(missing: NDArray[np.bool_], weights: Array | None) -> Encoded:
     n, d = missing.shape
-    column = CategoryColumn(("0", "1"), {}, np.zeros(2), open=False)
+    column = CategoryColumn(("0", "1"), {}, np.zeros(2), named=False)
     empty = np.zeros((n, 0))
     return Encoded((column,) * d, missing.astype(np.int16), empty, empty, np.zeros((n, d)), weights)
 

@@ -174,12 +174,9 @@ class TableJoint:
         found = combination.marginals(rows, [j], evidence)[0]
         column = self.columns[j]
         assert isinstance(column, CategoryColumn)
-        if not column.open:
-            return found
-        rare = np.array(list(column.rare.values()))
-        seen = rare / rare.sum() if len(rare) else rare
-        out = np.concatenate([found[:, :-1], found[:, -1:] * seen], axis=1)
-        return np.asarray(out / out.sum(axis=1, keepdims=True))
+        if not column.rare:
+            return found[:, : len(column.frequent)]
+        return np.concatenate([found[:, :-1], found[:, -1:] * np.array(list(column.rare.values()))], axis=1)
 
     def distribution(self, column: NumberColumn, found: Array, evidence: Evidence | None, j: int) -> Distribution:
         """Return the distribution of a number from that on its support: points in order."""
@@ -207,7 +204,7 @@ class TableJoint:
             code = levels[there, j].astype(np.int64)
             if isinstance(column, CategoryColumn):
                 value = code.astype(np.float64)
-                if column.open:
+                if column.has_rare:
                     other = code == len(column.frequent)
                     value[other] = np.nan
                     if column.rare:
@@ -231,9 +228,8 @@ class TableJoint:
             if isinstance(column, NumberColumn):
                 spread = self.distribution(column, found, evidence, j)
                 out[:, j] = spread.p @ spread.values
-            elif column.levels > 1 or not column.open:
-                answer = self.answers(combination, rows, j, evidence) if column.open else found
-                out[:, j] = answer.argmax(axis=1)
+            elif column.frequent or column.rare:
+                out[:, j] = self.answers(combination, rows, j, evidence).argmax(axis=1)
         return np.where(rows.levels < 0, out, np.nan)
 
 
@@ -307,7 +303,7 @@ def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColum
             column: TableColumn = named
         elif kind == "boolean":
             counts = np.bincount(cells[there].astype(np.int64), counted, minlength=2).astype(np.float64)
-            column = CategoryColumn.fit(("0", "1"), counts, open_=False)
+            column = CategoryColumn.fit(("0", "1"), counts, named=False)
         elif kind == "text":
             column = CategoryColumn.fit((), np.zeros(0))
         else:
@@ -326,7 +322,7 @@ def encode(columns: tuple[TableColumn, ...], table: Table, weights: Array | None
         elif table.kinds and table.kinds[j] == "text":
             scored.append(_nothing(len(cells)))
         else:
-            known = ["0", "1"] if not column.open else [str(name) for name in table.categories.get(j, np.zeros(0))]
+            known = ["0", "1"] if not column.named else [str(name) for name in table.categories.get(j, np.zeros(0))]
             scored.append(column.scored(known, cells))
     of_numbers = [scored[j] for j, _ in numbers(columns)]
     empty = np.zeros((table.rows, 0))

@@ -44,6 +44,10 @@ class Estimator:
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
+    def __dask_tokenize__(self) -> Any:
+        """Return what tells two models apart: Dask would take those of equal parameters for the same."""
+        return type(self), vars(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, from which ``likely.load`` returns it.
 
@@ -62,10 +66,11 @@ class Estimator:
 class LabelledEstimator(Questions):
     """An estimator that learns from rows with labels: it hands its plan to the pipeline, and holds what comes back."""
 
-    get_params, set_params, __repr__, save = (
+    get_params, set_params, __repr__, __dask_tokenize__, save = (
         Estimator.get_params,
         Estimator.set_params,
         Estimator.__repr__,
+        Estimator.__dask_tokenize__,
         Estimator.save,
     )
 

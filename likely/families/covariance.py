@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -51,7 +52,7 @@ class Structure(ABC):
         if self.family.pooling is not None and self.tied != 1:
             raise ValueError(f"expected tied=True where covariances are pooled by weights, got tied={self.tied!r}")
 
-    @property
+    @cached_property
     def tied(self) -> float:
         """1 for one covariance of all classes, 0 for one each, or anything between."""
         return read_number(self.family.tied, "tied between 0 and 1")

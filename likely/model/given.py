@@ -136,7 +136,7 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
                 "(low, high)"
             )
         return Known(np.append(np.isin(column.atoms, wanted), 0.0).astype(np.float64))
-    if not column.open:
+    if not column.named:
         codes = {_code(joint, reader, j, x) for x in value}
         return Known(np.array([float(code in codes) for code in (0, 1)]))
     names = [str(x) for x in joint.names[j].tolist()]

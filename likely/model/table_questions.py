@@ -413,7 +413,7 @@ class TableQuestions:
     def group_weights_(self) -> Array:
         """p(group) of the groups that ``groups`` finds."""
         joint = self.fitted().joint
-        return self._group_shares_of(joint.combination, [unknown_rows(joint.columns, 1)])[0]
+        return self._group_shares_of(joint.combination, [unknown_rows(joint.columns, 1)]).ravel()
 
     def _group_shares(self, X: Any, given: Evidence) -> Array:
         state = self.fitted()

@@ -1,5 +1,6 @@
 """The joint of a whole table in a file: columns, members with reference and sums, and missing cells, all checked."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -33,8 +34,16 @@ def _forest(levels: Ints, parents: Ints, order: Ints, tables: Array) -> Forest:
     forest = Forest.empty(levels, _structures(parents, order))
     _check_sizes((tables, forest.tables))
     found = forest.with_tables(tables)
-    found.log_densities(np.full((0, len(levels)), -1, dtype=np.int16))
+    _check_order(lambda: found.log_densities(np.full((0, len(levels)), -1, dtype=np.int16)))
     return found
+
+
+def _check_order(ask: Callable[[], Array]) -> None:
+    """Raise if the core, which looks at the order of columns, refuses to answer about no rows."""
+    try:
+        ask()
+    except ValueError:
+        raise ValueError("expected columns of trees in an order in which parents come first, got others") from None
 
 
 def _check_sizes(*pairs: tuple[Array, Array]) -> None:
@@ -161,6 +170,7 @@ class StoredHiddenTree:
         _check_positive(self.marginals, self.root, self.probabilities, self.variance)
         parameters = self.root, self.transitions, self.probabilities, self.mean, self.variance
         reference = HiddenTreeDensity(columns, structure, *parameters)
+        _check_order(lambda: reference.log_density(unknown_rows(columns, 0)))
         sums = Sums(self.root_sums, self.transition_sums, self.level_sums, self.score_sums, self.square_sums)
         return Member("hidden trees", HiddenTreePrior(columns, structure, self.marginals), reference, sums)
 
@@ -297,7 +307,7 @@ class StoredMissing:
         """Put it together."""
         if not self.lacking or list(self.lacking) != sorted(set(self.lacking)) or not 0 <= self.lacking[-1] < width:
             raise ValueError("expected the columns that lack cells in order, got others")
-        pair = CategoryColumn(("0", "1"), {}, np.zeros(2), open=False)
+        pair = CategoryColumn(("0", "1"), {}, np.zeros(2), named=False)
         indices = np.arange(len(self.lacking))
         tables = _restore_tables((pair,) * len(indices), indices, self.parents, self.order, self.tables)
         assert tables is not None
@@ -336,7 +346,7 @@ class StoredJoint:
         names: dict[int, Labels] = {}
         for j in self.named:
             column = self.columns[j] if 0 <= j < d else None
-            if not isinstance(column, CategoryColumn) or not column.open:
+            if not isinstance(column, CategoryColumn) or not column.named:
                 raise ValueError("expected names of columns of categories, got others")
             names[j] = np.array([*column.frequent, *column.rare], dtype=object)
         members = []
@@ -356,7 +366,10 @@ class StoredJoint:
         )
         if self.rows:
             # What is known of nothing has the probability 1: so all tables and sizes agree.
-            nothing = joint.combination.log_density(unknown_rows(self.columns, 1))
+            try:
+                nothing = joint.combination.log_density(unknown_rows(self.columns, 1))
+            except (ValueError, np.linalg.LinAlgError):
+                raise ValueError("expected sums that densities can be solved from, got others") from None
             if not np.all(np.abs(nothing) < 1e-6):
                 raise ValueError("expected tables of probabilities that add up to 1, got others")
         return joint

@@ -52,7 +52,7 @@ def table():
         NumberColumn.fit(cells[:, 0]),
         CategoryColumn.fit(names[1], np.bincount(cells[~np.isnan(cells[:, 1]), 1].astype(int), minlength=3)),
         NumberColumn.fit(cells[:, 2]),
-        CategoryColumn.fit(names[3], np.bincount(cells[~np.isnan(cells[:, 3]), 3].astype(int)), open_=False),
+        CategoryColumn.fit(names[3], np.bincount(cells[~np.isnan(cells[:, 3]), 3].astype(int)), named=False),
     )
     return encoded(columns, cells, names), cells
 
@@ -177,7 +177,7 @@ def test_a_set_of_categories_is_the_sum_of_its_members(joints, table, kind):
     hidden = part.levels.copy()
     hidden[:, 1] = UNKNOWN
     part = part._replace(levels=hidden, log=np.zeros((30, 4)))
-    evidence = Evidence(rows.columns, {1: Known(np.array([1.0, 0.0, 1.0, 0.0]))})
+    evidence = Evidence(rows.columns, {1: Known(np.array([1.0, 0.0, 1.0]))})
     total = np.zeros(30)
     for level in (0, 2):
         filled = hidden.copy()

@@ -173,3 +173,22 @@ def test_what_is_wrong_is_one_sentence():
     assert rows.names is None
     assert [batch.num_rows for batch in rows.batches()] == [85] * 7 + [5]
     assert engine_of(spread[:, 0]) is None
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, GaussianDiscriminant, Classifier])
+def test_models_of_equal_parameters_are_told_apart(make):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    one, other = make().fit(X, y), make().fit(X, 1 - y)
+    rows = da.from_array(X, chunks=(20, 2))
+    found = da.compute(one.predict(rows), other.predict(rows), rows.map_blocks(other.predict, drop_axis=1, dtype=int))
+    for got, want in zip(found, (one.predict(X), other.predict(X), other.predict(X)), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_clusters_of_equal_parameters_are_told_apart():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    one, other = (KMeans(2, random_state=0).fit(each) for each in (X, X[:, ::-1] * [1.0, 9.0]))
+    rows = da.from_array(X, chunks=(20, 2))
+    found = da.compute(one.predict(rows), other.predict(rows))
+    np.testing.assert_array_equal(found, [one.predict(X), other.predict(X)])

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
 import likely
-from likely import Classifier, GaussianDiscriminant, NaiveBayes
+from likely import Classifier, GaussianDiscriminant, Model, NaiveBayes
 
 ESTIMATORS = [
     Classifier(),
@@ -36,7 +36,7 @@ X, Y = load_iris(return_X_y=True)
 FRAME = load_iris(as_frame=True).data
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, Model(), Model("tree")], ids=repr)
 @pytest.mark.filterwarnings(f"ignore:{NOT_OURS}")
 def test_check_estimator(estimator):
     refused = {}

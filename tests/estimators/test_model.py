@@ -1,0 +1,323 @@
+"""One joint of a whole table: answers, evidence, odd data, adding and forgetting, files."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import likely
+from likely.datasets import penguins
+
+KINDS = ("combined", "tree", "trees", "hidden trees", "scores")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def birds():
+    return penguins()
+
+
+@pytest.fixture(scope="module")
+def models(birds):
+    return {kind: likely.Model(kind).fit(birds) for kind in KINDS}
+
+
+@every_kind
+def test_species_are_told_apart(models, birds, kind):
+    found = models[kind].predict(birds, of="species")
+    assert (found == np.array(birds["species"].to_pylist())).mean() > 0.95
+    p = models[kind].predict_proba(birds, of="species")
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert models[kind].values_of("species").tolist() == ["Adelie", "Chinstrap", "Gentoo"]
+
+
+@every_kind
+def test_numbers_are_predicted_with_their_intervals(models, birds, kind):
+    truth = np.array([np.nan if x is None else x for x in birds["body_mass_g"].to_pylist()])
+    known = ~np.isnan(truth)
+    mean = models[kind].predict(birds, of="body_mass_g")
+    assert np.sqrt(np.mean((mean - truth)[known] ** 2)) < 0.6 * truth[known].std()
+    ends = models[kind].predict_interval(birds, of="body_mass_g")
+    inside = ((ends[:, 0] <= truth) & (truth <= ends[:, 1]))[known].mean()
+    assert 0.85 < inside < 0.99
+    q = models[kind].predict_quantiles(birds, [0.1, 0.5, 0.9], of="body_mass_g")
+    assert (np.diff(q, axis=1) >= 0).all()
+    assert np.array_equal(models[kind].predict_quantiles(birds, [0.05, 0.95], of="body_mass_g"), ends)
+
+
+@every_kind
+def test_evidence_is_a_ratio_of_densities(models, kind):
+    model = models[kind]
+    for given in (
+        {"island": "Dream"},
+        {"body_mass_g": (None, 4000)},
+        {"species": {"Adelie", "Gentoo"}},
+        {"sex": likely.MISSING},
+    ):
+        alone, both = model.distribution("species"), model.distribution("species", given)
+        without = model.distribution("island", given).log_given
+        total = 0.0
+        for value, p in zip(alone.values, both.p, strict=True):
+            joint = (
+                model.distribution("island", {**given, "species": str(value)}).log_given
+                if "species" not in given
+                else None
+            )
+            if joint is not None:
+                assert p == pytest.approx(np.exp(joint - without), rel=1e-9)
+            total += p
+        assert total == pytest.approx(1)
+
+
+@every_kind
+def test_a_value_given_is_a_cell_known(models, birds, kind):
+    model = models[kind]
+    rows = [{"species": "Gentoo", "body_mass_g": 5000}]
+    np.testing.assert_allclose(
+        model.predict_proba(rows, of="sex"),
+        model.predict_proba([{"body_mass_g": 5000}], of="sex", given={"species": "Gentoo"}),
+        rtol=1e-12,
+    )
+    joint = model.log_density(rows) - model.log_density([{"species": "Gentoo"}])
+    np.testing.assert_allclose(
+        model.log_density([{"body_mass_g": 5000}], given={"species": "Gentoo"}), joint, rtol=1e-9
+    )
+
+
+@every_kind
+def test_draws_obey_what_is_given(models, kind):
+    given = {"body_mass_g": (4000, 4500), "island": {"Dream", "Biscoe"}, "species": "Adelie"}
+    drawn = models[kind].sample(300, 0, given=given).to_pandas()
+    assert drawn.body_mass_g.between(4000, 4500).all()
+    assert set(drawn.island) == {"Dream", "Biscoe"}
+    assert set(drawn.species) == {"Adelie"}
+    lacking = models[kind].sample(400, 0, missing=True).to_pandas()
+    assert 0 < lacking.sex.isna().mean() < 0.1
+    assert not lacking.species.isna().any()
+    without = models[kind].sample(50, 0, given={"sex": likely.MISSING}).to_pandas()
+    assert without.sex.isna().all()
+    assert models[kind].sample(0).num_rows == 0
+
+
+@every_kind
+def test_missing_cells_are_filled_and_others_stay(models, birds, kind):
+    filled = models[kind].impute(birds)
+    assert sum(column.null_count for column in filled.columns) == 0
+    for name in birds.schema.names:
+        for before, after in zip(birds[name].to_pylist(), filled[name].to_pylist(), strict=True):
+            assert before is None or before == after
+    draws = models[kind].impute(birds, how="draw", draws=3, random_state=0)
+    assert len(draws) == 3
+    assert draws[0] != draws[1]
+
+
+def test_frames_come_back_as_they_are(models, birds):
+    frame = birds.to_pandas()
+    assert isinstance(models["combined"].impute(frame), pd.DataFrame)
+    assert isinstance(models["combined"].impute(pl.from_arrow(birds)), pl.DataFrame)
+    assert isinstance(models["combined"].sample(2), pa.Table)
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    model = likely.Model().fit(X)
+    X[3, 1] = np.nan
+    assert isinstance(model.impute(X), np.ndarray)
+    assert model.sample(4).shape == (4, 3)
+
+
+@every_kind
+def test_a_changed_cell_is_the_most_surprising(kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 1)) + 0.1 * rng.normal(size=(500, 4))
+    model = likely.Model(kind).fit(x)
+    odd = x[:50].copy()
+    odd[:, 2] = -2 * np.sign(odd[:, 2])
+    found = model.surprise(odd)
+    assert (found.worst() == "2").mean() > 0.8
+    assert np.median(found.rows) > np.median(model.surprise(x).rows) + 2
+    np.testing.assert_allclose(found.rows, -model.log_density(odd))
+
+
+@every_kind
+def test_explanations_add_up(models, birds, kind):
+    part = birds.slice(0, 20)
+    found = models[kind].explain(part, of="species")
+    p = models[kind].predict_proba(part, of="species")
+    ranked = np.sort(p, axis=1)
+    np.testing.assert_allclose(found.total, np.log(ranked[:, -1] / ranked[:, -2]), rtol=1e-6)
+    number = models[kind].explain(part, of="body_mass_g")
+    np.testing.assert_allclose(number.total, models[kind].predict(part, of="body_mass_g"), rtol=1e-9)
+    assert number.against is None
+    assert (found.cells[:, models[kind].schema_.names.index("species")] == 0).all()
+
+
+def test_dependence_is_the_mutual_information_of_counts(birds):
+    found = likely.Model("tree").fit(birds).dependence().to_pylist()
+    pair = next(each for each in found if {each["column"], each["other"]} == {"species", "island"})
+    counts = pd.crosstab(birds.to_pandas().species, birds.to_pandas().island).to_numpy() / 344
+    across = np.outer(counts.sum(axis=1), counts.sum(axis=0))
+    there = counts > 0
+    want = (counts[there] * np.log(counts[there] / across[there])).sum() - 2 * 2 / (2 * 344)  # Miller and Madow
+    assert pair["information"] == pytest.approx(want, rel=1e-12)
+    shares = [each["normalised"] for each in found]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 <= min(shares) <= max(shares) <= 1
+
+
+def test_similar_rows_are_of_the_same_species(models, birds):
+    near = models["combined"].similar(birds.slice(0, 40), birds, k=3)
+    species = np.array(birds["species"].to_pylist())
+    assert near.shape == (40, 3)
+    assert (species[near] == species[:40, None]).mean() > 0.9
+
+
+def test_one_tree_adds_exactly(birds):
+    whole = likely.Model("tree").fit(birds)
+    parts = [whole.emptied().partial_fit(birds.slice(at, 86)) for at in range(0, 344, 86)]
+    merged = parts[0].merge(*parts[1:])
+    batched = whole.emptied()
+    for at in range(0, 344, 43):
+        batched.partial_fit(birds.slice(at, 43))
+    more = likely.Model("tree").fit(birds).partial_fit(birds.slice(0, 100)).forget(birds.slice(0, 100))
+    for other in (merged, batched, more):
+        np.testing.assert_allclose(other.log_density(birds), whole.log_density(birds), rtol=1e-12, atol=1e-12)
+
+
+def test_models_of_other_references_do_not_merge(birds):
+    one, other = likely.Model().fit(birds), likely.Model(random_state=1).fit(birds.slice(0, 300))
+    with pytest.raises(ValueError, match=r"the same reference.*emptied\(\)"):
+        one.merge(other)
+    with pytest.raises(ValueError, match="rows that the model has learned"):
+        one.emptied().partial_fit(birds.slice(0, 10)).forget(birds)
+    with pytest.raises(ValueError, match="some rows to be left"):
+        likely.Model("tree").fit(birds).forget(birds)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("name", "X"),
+    [
+        ("one row", np.ones((1, 3))),
+        ("six rows", np.arange(18.0).reshape(6, 3) ** 1.5),
+        ("one column", np.linspace(0, 9, 50)[:, None]),
+        ("all missing", np.full((20, 2), np.nan)),
+        ("a column without a cell", np.stack([np.linspace(0, 9, 60), np.full(60, np.nan)], axis=1)),
+        ("constant", np.stack([np.linspace(0, 9, 60), np.full(60, 7.0)], axis=1)),
+        ("huge offsets", np.random.default_rng(0).normal(size=(200, 3)) + 1e12),
+        ("tiny numbers", np.random.default_rng(0).normal(size=(200, 3)) * 1e-200),
+        ("an outlier", np.append(np.random.default_rng(0).normal(size=(200, 2)), [[1e8, 1e8]], axis=0)),
+        ("copies of columns", np.random.default_rng(0).normal(size=(200, 1)) @ [[1.0, 1.0, 2.0]]),
+        ("copies of rows", np.repeat(np.random.default_rng(0).normal(size=(40, 2)), 5, axis=0)),
+        ("categories", pd.DataFrame({"a": list("xyxyxxz") * 5})),
+        ("dates", pd.DataFrame({"d": pd.date_range("2020-01-01", periods=90), "x": np.arange(90.0)})),
+        ("yes and no", pd.DataFrame({"b": [True, False, None] * 20, "x": np.arange(60.0)})),
+    ],
+)
+def test_odd_tables(kind, name, X):
+    model = likely.Model(kind).fit(X)
+    assert np.isfinite(model.log_density(X)).all()
+    assert np.isfinite(model.surprise(X).rows).all()
+    model.sample(3, 0, missing=True)
+    model.impute(X, how="draw", random_state=0)
+    assert model.groups(X).shape == (len(X),)
+    if not isinstance(X, pd.DataFrame) and not np.isnan(X).all(axis=0).any():
+        assert not np.isnan(model.impute(np.full((1, X.shape[1]), np.nan))).any()
+
+
+def test_rare_and_unseen_categories():
+    rng = np.random.default_rng(0)
+    names = [f"common {i}" for i in range(3)]
+    a = rng.choice(names, 500).astype(object)
+    a[:2] = ["rare one", "rare two"]
+    frame = pd.DataFrame({"a": a, "x": rng.normal(size=500)})
+    model = likely.Model().fit(frame)
+    p = dict(zip(*model.distribution("a")[:2], strict=True))
+    assert p["common 0"] > 0.2
+    assert 0 < p["rare one"] == p["rare two"] < 0.02
+    ask = [{"a": name} for name in ("common 0", "rare one", "never seen")]
+    common, rare, unseen = model.log_density(ask)
+    assert common > rare > -np.inf
+    assert unseen == pytest.approx(0)  # as everywhere, a category that was never seen is a missing cell
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"island": "Nowhere"}, "one of the categories.*Nowhere"),
+        ({"body_mass_g": (6000, 5000)}, "a range.*low, high"),
+        ({"body_mass_g": (1, 2, 3)}, "a range.*low, high"),
+        ({"species": (1, 2)}, "a category.*got the range"),
+        ({"species": likely.MISSING}, "may be missing.*species"),
+        ({"species": set()}, "a set of values.*empty"),
+        ({"nothing": 1}, "a column of the table.*nothing"),
+        ({"body_mass_g": {1.5}}, "often repeated"),
+    ],
+)
+def test_evidence_that_cannot_be(models, birds, given, words):
+    with pytest.raises(ValueError, match=words):
+        models["combined"].predict(birds, of="sex", given=given)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda m, b: m.predict_proba(b, of="body_mass_g"), "of numbers.*predict_quantiles"),
+        (lambda m, b: m.predict_quantiles(b, 0.5, of="species"), "of categories.*predict_proba"),
+        (lambda m, b: m.predict_quantiles(b, 1.5, of="body_mass_g"), "between 0 and 1"),
+        (lambda m, b: m.predict_interval(b, of="body_mass_g", coverage=2), "coverage between 0 and 1"),
+        (lambda m, b: m.impute(b, how="median"), "how='mean' or 'draw'"),
+        (lambda m, b: m.impute(b, draws=3), "how='draw'"),
+        (lambda m, _: m.sample(-1), "a whole number of rows"),
+        (lambda _, b: likely.Model("forest").fit(b), "kind among"),
+        (lambda _, b: likely.Model(random_state="x").fit(b), "random_state as a whole number"),
+        (lambda *_: likely.Model().fit([[np.inf, 1.0], [1.0, 2.0]]), "finite numbers.*row 0"),
+        (lambda _, b: likely.Model().predict(b), "not fitted yet"),
+    ],
+)
+def test_questions_that_cannot_be(models, birds, ask, words):
+    with pytest.raises(ValueError, match=words):
+        ask(models["combined"], birds)
+
+
+@every_kind
+def test_files_hold_all_that_is_learned(models, birds, kind, tmp_path):
+    models[kind].save(tmp_path / "a.likely")
+    same = likely.load(tmp_path / "a.likely")
+    assert np.array_equal(same.log_density(birds), models[kind].log_density(birds))
+    assert same.sample(20, 0, missing=True) == models[kind].sample(20, 0, missing=True)
+    same.partial_fit(birds.slice(0, 50)).forget(birds.slice(0, 50))
+    np.testing.assert_allclose(same.log_density(birds), models[kind].log_density(birds), rtol=1e-9)
+
+
+@every_kind
+def test_files_that_are_broken_are_refused_in_a_sentence(models, kind, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    models[kind].save(tmp_path / "a.likely")
+    arrays = load_file(tmp_path / "a.likely")
+    with open(tmp_path / "a.likely", "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        metadata = json.loads(file.read(size))["__metadata__"]
+    rng, refused = np.random.default_rng(0), []
+    for name, array in arrays.items():
+        for change in range(3):
+            broken = dict(arrays)
+            if change == 0:
+                broken[name] = np.zeros((2, *array.shape), dtype=array.dtype)
+            elif change == 1:
+                broken[name] = array[:-1].copy() if array.ndim and len(array) else np.zeros(7, dtype=array.dtype)
+            elif array.size:
+                flat = array.copy().ravel()
+                flat[rng.integers(array.size)] = -77 if array.dtype.kind in "if" else 1
+                broken[name] = flat.reshape(array.shape)
+            save_file(broken, tmp_path / "b.likely", metadata)
+            try:
+                model = likely.load(tmp_path / "b.likely")
+            except ValueError as error:
+                refused.append(str(error))
+                continue
+            # What is changed may still be a model: then it answers.
+            assert not np.isnan(model.log_density(penguins().slice(0, 5))).any()
+    assert len(refused) > len(arrays)
+    assert all("expected" in words for words in refused)
