@@ -168,6 +168,8 @@ class StoredHiddenTree:
             (self.square_sums, self.mean),
         )
         _check_positive(self.marginals, self.root, self.probabilities, self.variance)
+        if (self.transitions < 0).any() or (self.square_sums < 0).any():
+            raise ValueError("expected transitions and squares of 0 or more, got others")
         parameters = self.root, self.transitions, self.probabilities, self.mean, self.variance
         reference = HiddenTreeDensity(columns, structure, *parameters)
         _check_order(lambda: reference.log_density(unknown_rows(columns, 0)))
@@ -216,8 +218,9 @@ class StoredScores:
         _check_shape(self.reference_covariance, k, m, m)
         _check_sizes((self.score, self.reference_mean), (self.product, self.reference_covariance))
         _check_positive(self.reference_tables, self.reference_weights)
-        if not np.allclose(self.reference_covariance, np.swapaxes(self.reference_covariance, 1, 2)):
-            raise ValueError("expected symmetric covariances, got others")
+        for products in (self.reference_covariance, self.product):
+            if not np.allclose(products, np.swapaxes(products, 1, 2)):
+                raise ValueError("expected symmetric covariances, got others")
         try:
             np.linalg.cholesky(self.reference_covariance)
         except np.linalg.LinAlgError:
@@ -353,6 +356,10 @@ class StoredJoint:
         for one in self.members:
             stored = one.stored
             member = stored.member(self.columns)
+            if (member.counts < -1e-6 * max(self.rows, 1.0)).any() or (
+                stored.missing < -1e-6 * max(self.rows, 1.0)
+            ).any():
+                raise ValueError("expected counts of 0 or more, got others")
             if len(stored.missing):
                 if missing is None:
                     raise ValueError("expected counts of missing cells only where some are missing, got others")
