@@ -309,7 +309,7 @@ class TextClassifier(LabelledEstimator):
             tokenizer=self.tokenizer,
         )
         counting = Counting(self.counts, self.normalize, self.idf)  # type: ignore[arg-type]
-        if self.calibrate and not counting.as_they_come:
+        if self.calibrate and not counting.raw_counts:
             raise ValueError(
                 "expected counts='plain' without normalize and idf, as exponents are fitted to how words come, got "
                 f"counts={self.counts!r}, normalize={self.normalize!r}, idf={self.idf!r}: use calibrate=False"

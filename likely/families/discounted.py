@@ -108,7 +108,7 @@ class Discounted(Bag):
         groups = 2 * (1 + 2 * (len(edges[0]) + 1))
         labels = self.labels
         fits = isinstance(labels, np.ndarray) and labels.ndim == 1 and np.array_equal(distinct(labels), labels)
-        if not self.counting.as_they_come:
+        if not self.counting.raw_counts:
             raise ValueError(f"expected plain counts of discounted words, got {self.counting}")
         if len(self.exponents) != 2 * groups or not fits or len(self.bias) != len(labels):
             raise ValueError("expected an exponent for each group of words and a bias for each class, got others")
