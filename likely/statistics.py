@@ -261,7 +261,7 @@ def class_weights(assignment: Assignment | Responsibilities) -> Statistics:
     return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": classes})
 
 
-def class_shares(counts: Array) -> Array:
+def class_proportions(counts: Array) -> Array:
     """Return the probability of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
     return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
 
