@@ -1,7 +1,7 @@
-"""Additive sufficient statistics: all that is kept of the data.
+"""Sufficient statistics: arrays with named axes that add and subtract; and the classes and weights of rows.
 
-A model is fitted in two steps: *collect* sums on any number of batches and add them, then *solve* for parameters.
-Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighing.
+They are what is kept of the rows. A model is fitted in two steps: *collect* sums on any number of batches and add them, then *solve* for parameters.
+Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighting.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Fitting the exponents of discounted words: texts are scored as if their fold had not been learned.
+"""Fitting discounted words: texts are scored without their fold's sums, and exponents fitted on these scores.
 
 Sums are of all texts, whatever their number. A fold's own sums are taken away from those of the few words that its
 texts have, so that folds cost next to nothing.

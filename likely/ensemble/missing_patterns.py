@@ -1,4 +1,4 @@
-"""Missing cells: those that were missing in training, too, may say something of the class; others say nothing."""
+"""Patterns of missing cells: whether those of a row are like training's; and rows with more cells hidden at random."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Scores of words, refined by texts that were scored out of fold: what the exponents of groups leave to single words.
+"""Scores of single words beside the exponents of groups: logistic regression on texts, by Newton or L-BFGS.
 
 x is texts × words, Z are the scores of texts without their fold, and Δ, words × classes, is to make the loss
 −Σ log softmax(Z + xΔ) of the right classes small, with a pull 2‖Δ‖² towards 0. One step of Newton's method, word by

@@ -1,4 +1,4 @@
-"""Where responsibilities come from. Labels known: one pass over the rows, and the sums are all that is kept."""
+"""One pass over rows: their statistics by known classes or responsibilities, and those of stratified folds."""
 
 import operator
 from collections.abc import Iterator, Sequence
