@@ -1,6 +1,6 @@
 """Sufficient statistics: arrays with named axes that add and subtract; and the classes and weights of rows.
 
-They are what is kept of the rows. A model is fitted in two steps: *collect* sums on any number of batches and add them, then *solve* for parameters.
+A model is fitted in two steps: *collect* sums on any number of batches and add them, then *solve* for parameters.
 Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighting.
 """
 
