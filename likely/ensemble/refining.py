@@ -61,7 +61,7 @@ class BaseLogits(NamedTuple):
         return found
 
     def residual(self, p: Array) -> Array:
-        """Return how much likelier than they were classes are held to be, times the weight of the text."""
+        """Return p(class) of every text, less 1 at the right class, times the weight of the text."""
         found = p * self.weights[:, None]
         found[np.arange(len(found)), self.codes] -= self.weights
         return found
@@ -161,7 +161,7 @@ class _Line(NamedTuple):
 
 
 def _two_loop(slope: Array, moves: list[tuple[Array, Array]], products: Array) -> Array:
-    """Return the slope times the inverse curvature that the moves, and how slopes changed along them, tell of."""
+    """Return the slope times the inverse curvature that moves and the changes of slopes tell of: L-BFGS in two loops."""
     found, alphas = slope, []
     for move, change in reversed(moves):
         alpha = (move @ products @ found) / (move @ products @ change)
