@@ -161,7 +161,7 @@ class _Line(NamedTuple):
 
 
 def _two_loop(slope: Array, moves: list[tuple[Array, Array]], products: Array) -> Array:
-    """Return the slope times the inverse curvature that moves and the changes of slopes tell of: L-BFGS in two loops."""
+    """Return the slope times the inverse curvature that moves and changes of slopes tell of: L-BFGS in two loops."""
     found, alphas = slope, []
     for move, change in reversed(moves):
         alpha = (move @ products @ found) / (move @ products @ change)
