@@ -1,4 +1,4 @@
-"""The joint distribution p(x, y) = class weight × density of every block of columns: every question is asked here."""
+"""The joint distribution p(x, y) = class weight × density of every block of columns: scores, fills cells, draws."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
-"""Additive sufficient statistics: all that is kept of the data.
+"""Sufficient statistics: arrays with named axes that add and subtract; and the classes and weights of rows.
 
 A model is fitted in two steps: *collect* sums on any number of batches and add them, then *solve* for parameters.
-Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighing.
+Sums form a group, so adding is learning and merging, subtracting is forgetting, and scaling is weighting.
 """
 
 from collections.abc import Iterator, Mapping
@@ -261,7 +261,7 @@ def class_weights(assignment: Assignment | Responsibilities) -> Statistics:
     return Statistics({"weight": weight}, {"weight": ("class",)}, {"class": classes})
 
 
-def class_shares(counts: Array) -> Array:
+def class_proportions(counts: Array) -> Array:
     """Return the probability of every class, with half a row more in each: (n_k + ½) / (n + ½K)."""
     return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
 

@@ -37,10 +37,10 @@ def tree() -> str:
     lines = []
     for name in (name for rung in layers() for name in rung if name != "__main__"):
         folder = LIKELY / name
-        lines.append(f"    {name + '/' if folder.is_dir() else name + '.py':<24}{first_line(home(name))}")
+        lines.append(f"    {name + '/' if folder.is_dir() else name + '.py':<27}{first_line(home(name))}")
         if folder.is_dir():
             modules = sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")
-            lines += [f"      {path.name:<22}{first_line(path)}" for path in modules]
+            lines += [f"      {path.name:<25}{first_line(path)}" for path in modules]
     return "\n".join(lines)
 
 

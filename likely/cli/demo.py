@@ -9,9 +9,9 @@ from likely import __version__
 from likely.cli.render import explanation_table, new_console, rows_table
 from likely.datasets import TARGET, penguins
 from likely.estimators import Classifier
+from likely.lazy import pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from rich.console import Console
 
 # A bird whose cells disagree: it has the bill of one species and lives on the island of another.

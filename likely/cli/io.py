@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from likely.data.atomic import is_stream, open_file_of
 from likely.data.paths import KNOWN_FORMATS, Format, parse_format
+from likely.lazy import pa
 from likely.messages import printable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from likely.data.rows import Rows
 
 STANDARD = "-"
@@ -46,8 +45,6 @@ def _choose_memory_pool() -> None:
 
     mimalloc keeps much more for every thread. What is freed is kept for ten seconds, unless told otherwise.
     """
-    import pyarrow as pa
-
     if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ and "jemalloc" in pa.supported_memory_backends():
         pa.set_memory_pool(pa.jemalloc_memory_pool())
         pa.jemalloc_set_decay_ms(0)
@@ -203,8 +200,6 @@ def _find_types(rows: "Rows") -> None:
 
 def rows_at(rows: "Rows", numbers: Sequence[int]) -> Any:
     """Return some rows, counted from 1, in the order asked for."""
-    import pyarrow as pa
-
     found: dict[int, Any] = {}
     before = 0
     for batch in rows.batches():
@@ -223,8 +218,6 @@ def rows_at(rows: "Rows", numbers: Sequence[int]) -> Any:
 
 def lines_of(data: str, name: str) -> "Rows":
     """Return the lines of a file, or of standard input, as rows of one column of that name."""
-    import pyarrow as pa
-
     from likely.data.rows import open_rows
 
     schema = pa.schema([(name, pa.large_string())])
@@ -247,8 +240,6 @@ def _pieces(stream: Any) -> Iterator[list[bytes]]:
 
 def folders_of(folders: Sequence[str]) -> "Rows":
     """Return the files in the folders of folders as rows: their text, and the name of the folder they are in."""
-    import pyarrow as pa
-
     from likely.data.rows import open_rows
 
     files = _labelled_files(folders)
@@ -292,6 +283,4 @@ def _sorted(folder: str | os.PathLike[str], kind: Any) -> list[Path]:
 
 def _texts(lines: list[bytes]) -> Any:
     """Return bytes as text; those that are not UTF-8 become U+FFFD."""
-    import pyarrow as pa
-
     return pa.array([line.decode("utf-8", "replace").rstrip("\r") for line in lines], pa.large_string())

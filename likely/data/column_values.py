@@ -54,7 +54,7 @@ class CategoryLevels:
         return np.asarray(found[codes], dtype=np.intp)
 
 
-class Room(NamedTuple):
+class TailSeparation(NamedTuple):
     """A value from which on, or below which if it is low, a class is so many deviations further away than ranks say."""
 
     value: float
@@ -73,7 +73,7 @@ class CountedColumn(NamedTuple):
     """the weight of the rows whose cell is missing"""
     splits: Array = np.zeros(0)
     """the values from which on classes are others than just below"""
-    rooms: tuple[Room, ...] = ()
+    separations: tuple[TailSeparation, ...] = ()
     """near the ends, where ranks leave too little room between classes"""
 
     @property

@@ -25,10 +25,11 @@ MOST = 10_000
 """So many distinct rows are counted at most. Each that makes up more than one in so many of all rows is among them."""
 
 
-class Frequent(NamedTuple):
+class FrequentItems(NamedTuple):
     """Distinct rows by their keys, and how often each comes, at least; at most ``lost`` more (Misra and Gries, 1982).
 
-    >>> found = Frequent.of(np.array([7, 5, 7], dtype=np.uint64)).plus(Frequent.of(np.array([7], dtype=np.uint64)))
+    >>> some, more = (FrequentItems.of(np.array(keys, dtype=np.uint64)) for keys in ([7, 5, 7], [7]))
+    >>> found = some.plus(more)
     >>> found.keys.tolist(), found.counts.tolist(), found.lost
     ([5, 7], [1, 3], 0)
     """
@@ -38,24 +39,24 @@ class Frequent(NamedTuple):
     lost: int = 0
 
     @classmethod
-    def of(cls, keys: Keys) -> "Frequent":
+    def of(cls, keys: Keys) -> "FrequentItems":
         """Count keys."""
         return cls(*np.unique(keys, return_counts=True)).fewer()
 
-    def plus(self, other: "Frequent") -> "Frequent":
+    def plus(self, other: "FrequentItems") -> "FrequentItems":
         """Return how often rows come here and there."""
         keys, indices = np.unique(np.concatenate([self.keys, other.keys]), return_inverse=True)
         counts = np.zeros(len(keys), dtype=np.int64)
         np.add.at(counts, indices, np.concatenate([self.counts, other.counts]))
-        return Frequent(keys, counts, self.lost + other.lost).fewer()
+        return FrequentItems(keys, counts, self.lost + other.lost).fewer()
 
-    def fewer(self) -> "Frequent":
+    def fewer(self) -> "FrequentItems":
         """Return the most frequent ones; as much is taken from each as makes the others none."""
         if len(self.keys) <= MOST:
             return self
         least = int(np.partition(self.counts, -MOST - 1)[-MOST - 1])
         kept = self.counts > least
-        return Frequent(self.keys[kept], self.counts[kept] - least, self.lost + least)
+        return FrequentItems(self.keys[kept], self.counts[kept] - least, self.lost + least)
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,7 +88,7 @@ class Labelling:
         a weight for each row
     held_out
         what leaves out a cross-validation fold, and with it rows without a label
-    partly
+    partially_labelled
         whether labels in a list may be missing; those in a column may
     """
 
@@ -96,7 +96,7 @@ class Labelling:
     y: Any = None
     weights: Any = None
     held_out: HeldOut | None = None
-    partly: bool = True
+    partially_labelled: bool = True
 
     def batches(self, rows: Rows, *, note: bool = True, buffer: CellBuffer | None = None) -> Iterator[Labelled]:
         """Return all rows, batch by batch. All must be taken: at the end it is checked how many came.
@@ -112,7 +112,7 @@ class Labelling:
         if isinstance(self.y, str):
             weights = _read_weights(self.weights)
         else:
-            given = _read_given(self.y, self.weights, partly=self.partly)
+            given = _read_given(self.y, self.weights, partially_labelled=self.partially_labelled)
         first = 0
         for batch in rows.batches(dictionaries=True):
             numbers = range(first, first + batch.num_rows)
@@ -165,11 +165,11 @@ class LabelledRows(NamedTuple):
         work = partial(_collected, labelling=self.labelling, collect=collect, note=note)
         return self.rows.reduce(work, Collected.plus)
 
-    def all(self, *, partly: bool = False) -> Labelled:
-        """Return all rows at once, or without ``partly`` all that have a label, and warn of the others."""
-        labelling = replace(self.labelling, partly=partly)
+    def all(self, *, partially_labelled: bool = False) -> Labelled:
+        """Return all rows at once, or without ``partially_labelled`` all that have a label, and warn of the others."""
+        labelling = replace(self.labelling, partially_labelled=partially_labelled)
         batches = list(labelling.batches(self.rows))
-        if not partly:
+        if not partially_labelled:
             known = [part.known() for part in batches]
             total = sum(part.table.rows for part in batches)
             dropped = total - sum(part.table.rows for part in known)
@@ -224,8 +224,11 @@ def with_weight(rows: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Any, Any]
     if counts.all() or not counts.any():
         return rows, y, sample_weight
     if y is not None:
-        by_name = isinstance(y, str)
-        codes = encoded_target(as_arrow_table(rows), y)[1] if by_name else read_labels(y, len(counts), partly=True)[1]
+        codes: NDArray[Any]
+        if isinstance(y, str):
+            _, codes = encoded_target(as_arrow_table(rows), y)
+        else:
+            _, codes = read_labels(y, len(counts), partially_labelled=True)
         counts |= (codes >= 0) & ~np.isin(codes, codes[counts])
     if isinstance(y, list | tuple):
         y = [label for label, counted in zip(y, counts, strict=True) if counted]
@@ -330,7 +333,7 @@ def _target(batch: Any, name: str) -> tuple[Labels, NDArray[np.int32]]:
     labels, indices = encoded_target(batch, name)
     if not any(label is not None for label in labels.tolist()):
         return labels[:0], np.full(len(indices), -1, dtype=np.int32)
-    classes, codes = read_labels(labels, len(labels), partly=True)
+    classes, codes = read_labels(labels, len(labels), partially_labelled=True)
     return classes, codes[indices]
 
 
@@ -339,13 +342,13 @@ def _renumbered(cells: NDArray[Any], numbers: NDArray[np.intp]) -> NDArray[Any]:
     return np.append(numbers.astype(np.float64), np.nan)[np.where(np.isnan(cells), -1, cells).astype(np.intp)]
 
 
-def _read_given(y: Any, sample_weight: Any, *, partly: bool) -> Assignment:
+def _read_given(y: Any, sample_weight: Any, *, partially_labelled: bool) -> Assignment:
     """Read a label for each row."""
     if not hasattr(y, "__len__"):
         raise ValueError(f"expected a label for each row, or the name of a column, got y={y!r}")
     if len(y) == 0:
         raise ValueError("expected rows with a label, got none")
-    return read_assignment(y, sample_weight, len(y), partly=partly)
+    return read_assignment(y, sample_weight, len(y), partially_labelled=partially_labelled)
 
 
 def _read_weights(sample_weight: Any) -> Any:

@@ -12,12 +12,12 @@ from likely.messages import warn
 from likely.statistics import Array, Assignment, Labels
 
 
-def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels, NDArray[np.int32]]:
-    """Return the distinct labels, sorted, and the code of each row; ``partly``: −1 where a label is missing.
+def read_labels(labels: Any, rows: int, *, partially_labelled: bool = False) -> tuple[Labels, NDArray[np.int32]]:
+    """Return the distinct labels, sorted, and the code of each row; −1 where one is missing if ``partially_labelled``.
 
     >>> read_labels(["no", "yes", "no"], 3)
     (array(['no', 'yes'], dtype='<U3'), array([0, 1, 0], dtype=int32))
-    >>> read_labels(["no", None, "yes"], 3, partly=True)
+    >>> read_labels(["no", None, "yes"], 3, partially_labelled=True)
     (array(['no', 'yes'], dtype='<U3'), array([ 0, -1,  1], dtype=int32))
     """
     if labels is None:
@@ -34,7 +34,7 @@ def read_labels(labels: Any, rows: int, *, partly: bool = False) -> tuple[Labels
         raise ValueError(f"expected one label for each row, got an array of shape {y.shape}: y should be a 1d array")
     if len(y) != rows:
         raise ValueError(f"expected one label for each of the {rows} rows of X, got {len(y)} labels")
-    if partly and (missing := missing_labels(y, labels)).any():
+    if partially_labelled and (missing := missing_labels(y, labels)).any():
         return _read_known(y, labels, missing)
     if y.dtype.kind == "f":
         return _read_float_labels(y)
@@ -155,7 +155,7 @@ def read_weights(weights: Any, rows: int) -> Array | None:
     return np.ascontiguousarray(w)
 
 
-def read_assignment(labels: Any, weights: Any, rows: int, *, partly: bool = False) -> Assignment:
-    """Read labels and weights together; ``partly``: labels may be missing."""
-    classes, codes = read_labels(labels, rows, partly=partly)
+def read_assignment(labels: Any, weights: Any, rows: int, *, partially_labelled: bool = False) -> Assignment:
+    """Read labels and weights together; ``partially_labelled``: labels may be missing."""
+    classes, codes = read_labels(labels, rows, partially_labelled=partially_labelled)
     return Assignment(classes, codes, read_weights(weights, rows))

@@ -1,4 +1,4 @@
-"""Fitting the exponents of discounted words: texts are scored as if their fold had not been learned.
+"""Fitting discounted words: texts are scored without their fold's sums, and exponents fitted on these scores.
 
 Sums are of all texts, whatever their number. A fold's own sums are taken away from those of the few words that its
 texts have, so that folds cost next to nothing.
@@ -16,10 +16,10 @@ from likely.data.distinct import sample_texts
 from likely.data.table import SparseRows
 from likely.ensemble.exponents import Evidence as GroupEvidence
 from likely.ensemble.exponents import Exponents, Scored
-from likely.ensemble.refining import Unrefined, descended, newton
+from likely.ensemble.refining import BaseLogits, lbfgs, newton
 from likely.families.bag import Bag, of_present, present
 from likely.families.discounted import Discounted, Evidence, Refinement
-from likely.learn.one_pass import deal
+from likely.learn.one_pass import assign_folds
 from likely.statistics import Array, Assignment, Labels, class_weights, union
 from likely.text import TermCounts, WordStatistics, as_texts, collect_sized, kept_numbers
 
@@ -30,7 +30,7 @@ MOST_SCORES = 1 << 25
 """So many scores of words and classes are kept at most (128 MB): those of the words that most documents have."""
 Refine = Literal[0, 1, "full"]
 # How much is left to single words of a group that counts for nothing.
-_LEAST_TRUST = 0.02
+_LEAST_GROUP_WEIGHT = 0.02
 _CUTS = 8
 # Words of fewer documents are a group of their own, which no edge cuts.
 _FREQUENT = 4.0
@@ -90,7 +90,7 @@ class TextSample:
         return replace(self, texts=texts, assignment=self.assignment.taken(numbers)._replace(weights=weights))
 
 
-class Dealt(NamedTuple):
+class FoldAssignment(NamedTuple):
     """Texts with their classes, sizes (sums of log (count + 1)) and folds; or their counts, if all texts are there."""
 
     texts: Any
@@ -99,11 +99,11 @@ class Dealt(NamedTuple):
     folds: NDArray[np.int64]
     rows: TermCounts | None = None
 
-    def taken(self, rows: NDArray[Any]) -> "Dealt":
+    def taken(self, rows: NDArray[Any]) -> "FoldAssignment":
         """Return some of the texts."""
         texts = None if self.texts is None else self.texts.take(rows)
         counts = None if self.rows is None else self.rows.taken(rows)
-        return Dealt(texts, self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
+        return FoldAssignment(texts, self.assignment.taken(rows), self.sizes[rows], self.folds[rows], counts)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -116,7 +116,7 @@ class Dealt(NamedTuple):
         given = self.assignment.weights
         return np.ones(len(self.folds)) if given is None else given
 
-    def sorted(self) -> tuple["Dealt", NDArray[np.int64]]:
+    def sorted(self) -> tuple["FoldAssignment", NDArray[np.int64]]:
         """Return the texts sorted by their folds, and the number that each had."""
         order = np.argsort(self.folds, kind="stable")
         return self.taken(order), order
@@ -147,27 +147,27 @@ class OutOfFold:
             (_edges(informative, documents, kept.orders == 0), _edges(informative, documents, kept.orders == 1)),
         )
 
-    def counted(self, dealt: Dealt) -> TermCounts:
+    def counted(self, assigned: FoldAssignment) -> TermCounts:
         """Return the counts of texts of the words that say something."""
-        if dealt.rows is None:
-            return self.family.analyzer.transform(dealt.texts, self.evidence.words.terms)
-        return dealt.rows.renumbered(self.evidence.numbers)
+        if assigned.rows is None:
+            return self.family.analyzer.transform(assigned.texts, self.evidence.words.terms)
+        return assigned.rows.renumbered(self.evidence.numbers)
 
-    def scored(self, dealt: Dealt) -> Scored:
+    def scored(self, assigned: FoldAssignment) -> Scored:
         """Return what the words of texts, sorted by their folds, say without their fold; and lengths, in logarithms."""
-        kept, codes = self.evidence, dealt.assignment.codes
-        rows = self.counted(dealt)
-        learned = np.where(dealt.present, dealt.weights, 0.0)
-        scales = np.where(dealt.sizes > 0, kept.scale / np.where(dealt.sizes > 0, dealt.sizes, 1.0), 0.0)
+        kept, codes = self.evidence, assigned.assignment.codes
+        rows = self.counted(assigned)
+        learned = np.where(assigned.present, assigned.weights, 0.0)
+        scales = np.where(assigned.sizes > 0, kept.scale / np.where(assigned.sizes > 0, assigned.sizes, 1.0), 0.0)
         given = (rows.starts, rows.units, _log_counts(rows.counts), codes, learned, scales)
-        evidence, priors = native.evidence_out_of_fold(kept.arrays, kept.weight, given, dealt.ends, self.edges)
+        evidence, priors = native.evidence_out_of_fold(kept.arrays, kept.weight, given, assigned.ends, self.edges)
         lengths = np.log(rows.lengths(kept.orders))
-        log_priors = np.log(priors)[dealt.folds]
-        return Scored(GroupEvidence(*evidence), lengths, log_priors, codes.astype(np.int64), dealt.weights)
+        log_priors = np.log(priors)[assigned.folds]
+        return Scored(GroupEvidence(*evidence), lengths, log_priors, codes.astype(np.int64), assigned.weights)
 
-    def fitted(self, dealt: Dealt) -> "OutOfFoldFit":
+    def fitted(self, assigned: FoldAssignment) -> "OutOfFoldFit":
         """Fit exponents on texts sorted by their folds."""
-        scored = self.scored(dealt)
+        scored = self.scored(assigned)
         usual = float(scored.lengths.mean()) if len(scored.lengths) else 0.0
         return OutOfFoldFit(self, Exponents.fitted(scored._replace(lengths=scored.lengths - usual), _WIDTH), usual)
 
@@ -194,70 +194,74 @@ class OutOfFoldFit(NamedTuple):
             edges=self.words.edges,
         )
 
-    def scored(self, dealt: Dealt) -> Scored:
+    def scored(self, assigned: FoldAssignment) -> Scored:
         """Return what the words of texts, sorted by their folds, say without their fold; lengths are of the usual."""
-        scored = self.words.scored(dealt)
+        scored = self.words.scored(assigned)
         return scored._replace(lengths=scored.lengths - self.usual)
 
-    def log_posteriors(self, dealt: Dealt) -> Array:
+    def log_posteriors(self, assigned: FoldAssignment) -> Array:
         """Return log p(class) of texts, sorted by their folds, as if their fold had not been learned."""
-        k = len(dealt.assignment.classes)
-        out = np.empty((len(dealt.folds), k))
+        k = len(assigned.assignment.classes)
+        out = np.empty((len(assigned.folds), k))
         step = max(_TILE // (k * len(self.exponents.groups)), 1)
         for first in range(0, len(out), step):
-            some = dealt.taken(np.arange(first, min(first + step, len(out))))
+            some = assigned.taken(np.arange(first, min(first + step, len(out))))
             scored = self.scored(some)
             found = self.exponents.log_posterior(scored)
             out[first : first + step] = np.where(some.present[:, None], found, scored.log_priors)
         return out
 
-    def refined(self, sample: Dealt, dealt: Dealt, rows: NDArray[np.int64], refine: Refine) -> Discounted:
+    def refined(
+        self, sample: FoldAssignment, assigned: FoldAssignment, rows: NDArray[np.int64], refine: Refine
+    ) -> Discounted:
         """Return the family with scores of single words, fitted on all texts, which are sorted by their folds.
 
         ``sample`` are the texts that the exponents were fitted on, which are at ``rows`` among all.
         """
-        labels, evidence = dealt.assignment.classes, self.words.evidence
+        labels, evidence = assigned.assignment.classes, self.words.evidence
         informative, documents, *_ = evidence.said
         chosen = _of_most_documents(documents, MOST_SCORES // len(labels))
         groups = native.word_groups(evidence.orders, documents, informative, self.words.edges)[chosen]
-        trust = _trust(self.exponents.groups)[groups].astype(np.float32)
-        matrix, factor = self._matrix(dealt, chosen, trust)
-        codes = dealt.assignment.codes.astype(np.int64)
-        texts = Unrefined(matrix, self.log_posteriors(dealt), codes, dealt.weights)
+        group_weight = _group_weight(self.exponents.groups)[groups].astype(np.float32)
+        matrix, factor = self._matrix(assigned, chosen, group_weight)
+        codes = assigned.assignment.codes.astype(np.int64)
+        texts = BaseLogits(matrix, self.log_posteriors(assigned), codes, assigned.weights)
         if refine == "full":
-            again, scores = self, descended(texts)
+            again, scores = self, lbfgs(texts)
         else:
-            scores, said = newton(texts, dealt.ends)
+            scores, said = newton(texts, assigned.ends)
             again = self._with_column(sample, said[rows] / factor[rows, None])
             scores *= np.float32(again.exponents.further[0])
-        scores *= trust[:, None]
+        scores *= group_weight[:, None]
         refinement = Refinement.of(evidence.words.terms.filter(pa.array(chosen)), scores)
         return replace(again.family(labels), refinement=refinement)
 
-    def _matrix(self, dealt: Dealt, chosen: NDArray[np.bool_], trust: NDArray[np.float32]) -> tuple[SparseRows, Array]:
-        """Return texts × chosen words as they are refined: log (count + 1) × trust × what the length leaves of it.
+    def _matrix(
+        self, assigned: FoldAssignment, chosen: NDArray[np.bool_], group_weight: NDArray[np.float32]
+    ) -> tuple[SparseRows, Array]:
+        """Return texts × chosen words to refine: log (count + 1) × group weight × what the length leaves of it.
 
         And what the length leaves.
         """
         evidence = self.words.evidence
-        counts = self.words.counted(dealt)
+        counts = self.words.counted(assigned)
         factor = np.exp(-self.exponents.power * (np.log(counts.lengths(evidence.orders)) - self.usual))
         if not chosen.all():
             counts = counts.renumbered(kept_numbers(chosen))
         x = _log_counts(counts.counts)
-        x *= trust[counts.units]
+        x *= group_weight[counts.units]
         x *= np.repeat(factor.astype(np.float32), np.diff(counts.starts))
-        return SparseRows(counts.starts, counts.units, x, len(trust)), factor
+        return SparseRows(counts.starts, counts.units, x, len(group_weight)), factor
 
-    def _with_column(self, sample: Dealt, column: Array) -> "OutOfFoldFit":
+    def _with_column(self, sample: FoldAssignment, column: Array) -> "OutOfFoldFit":
         """Fit the exponents again, with one more column of evidence (texts × classes) that counts by one of its own."""
         return self._replace(exponents=self.exponents.fitted_further(self.scored(sample), column))
 
 
-def fit_discounted(family: Bag, statistics: WordStatistics, dealt: Dealt) -> tuple[Discounted, Array]:
+def fit_discounted(family: Bag, statistics: WordStatistics, assigned: FoldAssignment) -> tuple[Discounted, Array]:
     """Fit exponents on some of the texts whose statistics are given; return also log p(class) of all out of fold."""
-    classes = dealt.assignment.classes
-    by_fold, order = dealt.sorted()
+    classes = assigned.assignment.classes
+    by_fold, order = assigned.sorted()
     every = max(-(-len(order) // enough(len(classes))), 1)
     fitted = OutOfFold.of(family, statistics).fitted(by_fold.taken(np.arange(0, len(order), every)))
     out = np.empty((len(order), len(classes)))
@@ -285,16 +289,16 @@ def collect_discounted(
         known = assignment._replace(codes=np.where(guessed, np.int32(-1), assignment.codes))
     # Equal texts are one text of more weight, in an order that depends on nothing but the texts.
     numbers, weights = sample_texts(texts, known, None if refine else enough(len(classes)), seed)
-    folds = deal(assignment.codes[numbers], FOLDS)
+    folds = assign_folds(assignment.codes[numbers], FOLDS)
     order = np.argsort(folds, kind="stable")
     numbers, weights, folds = numbers[order], weights[order], folds[order]
     statistics, sizes, rows = collect_sized(family.analyzer, texts, assignment, numbers)
     drawn = Assignment(classes, assignment.codes[numbers], weights)
-    every = Dealt(None, drawn, sizes[numbers], folds, rows)
+    every = FoldAssignment(None, drawn, sizes[numbers], folds, rows)
     words = OutOfFold.of(family, statistics)
     if refine:
         some, _ = sample_texts(texts.take(numbers), drawn, enough(len(classes)), seed)
-        sample, again = every.taken(some)._replace(folds=deal(drawn.codes[some], FOLDS)).sorted()
+        sample, again = every.taken(some)._replace(folds=assign_folds(drawn.codes[some], FOLDS)).sorted()
         found = words.fitted(sample).refined(sample, every, some[again], refine)
     else:
         found = words.fitted(every).family(classes)
@@ -308,8 +312,8 @@ def fit_on_sample(family: Bag, statistics: WordStatistics, sample: TextSample) -
     """Fit exponents on texts that were drawn from those whose statistics are given."""
     texts, assignment = sample.texts, sample.assignment
     sizes = collect_sized(family.analyzer, texts, assignment).sizes
-    dealt = Dealt(texts, assignment, sizes, deal(assignment.codes, FOLDS))
-    return OutOfFold.of(family, statistics).fitted(dealt.sorted()[0]).family(assignment.classes)
+    assigned = FoldAssignment(texts, assignment, sizes, assign_folds(assignment.codes, FOLDS))
+    return OutOfFold.of(family, statistics).fitted(assigned.sorted()[0]).family(assignment.classes)
 
 
 def _log_counts(counts: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -321,11 +325,11 @@ def _log_counts(counts: NDArray[np.int32]) -> NDArray[np.float32]:
     return np.asarray(found)
 
 
-def _trust(exponents: Array) -> Array:
+def _group_weight(exponents: Array) -> Array:
     """Return √ of how much each group counts, beside the group that counts most: what is left to its single words."""
     mean = exponents.reshape(2, -1).mean(axis=0)
     most = float(mean.max())
-    return np.sqrt(np.maximum(mean / most, _LEAST_TRUST) if most > 0 else np.ones(len(mean)))
+    return np.sqrt(np.maximum(mean / most, _LEAST_GROUP_WEIGHT) if most > 0 else np.ones(len(mean)))
 
 
 def _of_most_documents(documents: Array, most: int) -> NDArray[np.bool_]:

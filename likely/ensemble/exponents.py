@@ -1,4 +1,4 @@
-"""Exponents that discount evidence: how much each group of words counts, fitted on rows scored out of fold.
+"""The log-linear model of discounted words: exponents of groups, of the length and of priors, by Newton's method.
 
 Words of a text repeat each other, so their evidence for a class, added up, is too sure of itself. The score z of a
 class is the sum over groups of exponent × evidence, divided by a power of the length, plus κ log p(class) and a bias of

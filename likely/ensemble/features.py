@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likely.data.column_values import (
     CategoryLevels,
     CountedColumn,
-    Room,
+    TailSeparation,
     check_width,
     column_values,
     gaussian_quantiles,
@@ -57,7 +57,7 @@ class NumberFeature:
     def fitted(cls, column: CountedColumn) -> "NumberFeature":
         """Fit the curve on a column."""
         finite = np.isfinite(column.values)
-        knots, heights = _rank_curve(column.values[finite], column.counts[finite], column.rooms)
+        knots, heights = _rank_curve(column.values[finite], column.counts[finite], column.separations)
         return cls(knots, heights, column.missing / column.total if column.counts.any() else 0.0)
 
     def validate(self) -> None:
@@ -210,7 +210,7 @@ def _standardised(share: float) -> tuple[float, float]:
     return -share / deviation, (1 - share) / deviation
 
 
-def _rank_curve(values: Array, counts: Array, rooms: Sequence[Room]) -> tuple[Array, Array]:
+def _rank_curve(values: Array, counts: Array, separations: Sequence[TailSeparation]) -> tuple[Array, Array]:
     """Return knots and heights: the Gaussian quantile of the middle rank of every value, standardised.
 
     Where classes change near an end of the column, ranks leave no room between them: there it is made.
@@ -219,13 +219,13 @@ def _rank_curve(values: Array, counts: Array, rooms: Sequence[Room]) -> tuple[Ar
         return np.empty(0), np.empty(0)
     last = np.cumsum(counts)
     ranks = np.clip((last - 0.5 * counts) / last[-1], _TAIL, 1 - _TAIL)
-    first = np.searchsorted(values, [room.value for room in rooms])
+    first = np.searchsorted(values, [separation.value for separation in separations])
     more = np.zeros(len(values))
-    for index, room in zip(first.tolist(), rooms, strict=True):
+    for index, separation in zip(first.tolist(), separations, strict=True):
         if 2 * last[index - 1] < last[-1]:
-            more[:index] -= room.deviations
+            more[:index] -= separation.deviations
         else:
-            more[index:] += room.deviations
+            more[index:] += separation.deviations
     if len(values) > _KNOTS:
         wanted = np.linspace(0, last[-1], _KNOTS)
         kept = np.minimum(np.searchsorted(last, wanted, side="right"), len(values) - 1)

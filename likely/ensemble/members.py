@@ -24,9 +24,9 @@ from likely.families.moments import Moments
 from likely.families.regularised import Regularised, log_densities, variances_of_all
 from likely.joint import Part
 from likely.learn.class_mixtures import Line, mix
-from likely.learn.one_pass import deal, split_by_fold
+from likely.learn.one_pass import assign_folds, split_by_fold
 from likely.native import posterior_in_place
-from likely.statistics import Array, Assignment, Statistics, class_shares, class_weights
+from likely.statistics import Array, Assignment, Statistics, class_proportions, class_weights
 
 DIAGONALS = (0.001, 0.03, 0.2, 0.6)
 STRENGTHS = (20.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.05)
@@ -64,7 +64,7 @@ class Member:
 
 
 class Folds(NamedTuple):
-    """Rows with their classes, dealt out to folds; rows whose classes were guessed are in none, and always learned."""
+    """Rows with their classes, assigned to folds; rows whose classes were guessed are in none, and always learned."""
 
     assignment: Assignment
     fold_of: NDArray[np.int64]
@@ -73,19 +73,19 @@ class Folds(NamedTuple):
     """how many folds there are"""
 
     @classmethod
-    def dealt(cls, assignment: Assignment, number: int, guessed: NDArray[np.bool_] | None = None) -> "Folds":
+    def assigned(cls, assignment: Assignment, number: int, guessed: NDArray[np.bool_] | None = None) -> "Folds":
         """Deal the rows of each class out to the folds, in the order in which they stand.
 
         >>> rows = Assignment(np.array(["a", "b"]), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32))
-        >>> Folds.dealt(rows, 2).fold_of.tolist()
+        >>> Folds.assigned(rows, 2).fold_of.tolist()
         [0, 1, 0, 1, 0, 1]
-        >>> Folds.dealt(rows, 2, np.array([False, False, False, False, False, True])).fold_of.tolist()
+        >>> Folds.assigned(rows, 2, np.array([False, False, False, False, False, True])).fold_of.tolist()
         [0, 1, 0, 1, 0, 2]
         """
         if guessed is None:
-            return cls(assignment, deal(assignment.codes, number), number)
+            return cls(assignment, assign_folds(assignment.codes, number), number)
         fold_of = np.full(len(guessed), number, dtype=np.int64)
-        fold_of[~guessed] = deal(assignment.codes[~guessed], number)
+        fold_of[~guessed] = assign_folds(assignment.codes[~guessed], number)
         return cls(assignment, fold_of, number)
 
     @property
@@ -113,7 +113,7 @@ class Folds(NamedTuple):
         for f, part in enumerate(parts[:number]):
             if sizes[f]:
                 left = np.delete(counts, f, axis=0).sum(axis=0)
-                yield f, total - part, np.log(class_shares(left))
+                yield f, total - part, np.log(class_proportions(left))
 
 
 class Chosen(NamedTuple):
@@ -203,21 +203,22 @@ def choose_discriminant(encoded: Table, folds: Folds) -> Chosen:
 
 def choose_words(encoded: Table, folds: Folds) -> Chosen:
     """Fit the exponents of discounted words, and score them out of fold."""
-    from likely.ensemble.discounting import Dealt, fit_discounted
+    from likely.ensemble.discounting import FoldAssignment, fit_discounted
     from likely.families.bag import Bag, of_present, present
     from likely.text import Analyzer, collect_sized
 
     family, texts = Bag(Analyzer(ngrams=(1, 2))), encoded.strings[0]
     statistics, sizes, _ = collect_sized(family.analyzer, texts, of_present(texts, folds.assignment))
     scored = folds.scored
-    dealt = Dealt(texts, folds.assignment, sizes, folds.fold_of)
-    fitted, found = fit_discounted(family, statistics, dealt if len(scored) == len(sizes) else dealt.taken(scored))
+    assigned = FoldAssignment(texts, folds.assignment, sizes, folds.fold_of)
+    known = assigned if len(scored) == len(sizes) else assigned.taken(scored)
+    fitted, found = fit_discounted(family, statistics, known)
     out = np.full((len(sizes), found.shape[1]), np.nan)
     out[scored] = np.maximum(found, LEAST)
 
     def score(encoded: Table, numbers: NDArray[np.intp]) -> Array:
         # A text is hidden or it is not: without it, class priors are left.
-        priors = class_shares(class_weights(folds.assignment).sums["weight"])
+        priors = class_proportions(class_weights(folds.assignment).sums["weight"])
         return np.where(present(encoded.strings[0])[:, None], out[numbers], np.log(priors))
 
     return Chosen(fitted, statistics, out, score)
@@ -285,7 +286,7 @@ def choose_mixture(
     for fold in np.unique(folds.fold_of[folds.scored]).tolist():
         others = folds.fold_of != fold
         known = folds.assignment.taken(others)
-        log_priors = np.log(class_shares(class_weights(known).sums["weight"]))
+        log_priors = np.log(class_proportions(class_weights(known).sums["weight"]))
         density = None  # there is nothing to know its rows by
         if others.any():
             part, statistics = mix(encoded.taken(others), known, parts, components, seed, starts=1, line=line)

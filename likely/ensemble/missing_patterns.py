@@ -1,4 +1,4 @@
-"""Missing cells: those that were missing in training, too, may say something of the class; others say nothing."""
+"""Patterns of missing cells: whether those of a row are like training's; and rows with more cells hidden at random."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likely.data.distinct import random_uniforms
 from likely.data.table import Block, Table
+from likely.lazy import pa
 from likely.statistics import Array
 
 Mask = NDArray[np.bool_]
@@ -122,8 +123,6 @@ def with_hidden(table: Table, patterns: int, seed: Any) -> Table:
            [ 6., nan,  8.],
            [ 9., 10., nan]])
     """
-    import pyarrow as pa
-
     width, rows = table.columns.width, np.arange(table.rows)
     drawn = random_uniforms(seed, patterns * (width + 1)).reshape(patterns, width + 1)
     hidden = (drawn[:, 1:] < drawn[:, :1])[rows % patterns]

@@ -1,8 +1,8 @@
-"""Scores of words, refined by texts that were scored out of fold: what the exponents of groups leave to single words.
+"""Scores of single words beside the exponents of groups: logistic regression on texts, by Newton or L-BFGS.
 
 x is texts × words, Z are the scores of texts without their fold, and Δ, words × classes, is to make the loss
 −Σ log softmax(Z + xΔ) of the right classes small, with a pull 2‖Δ‖² towards 0. One step of Newton's method, word by
-word, takes two sums over the texts (``newton``); to go on takes a pass over them for every step (``descended``).
+word, takes two sums over the texts (``newton``); to go on takes a pass over them for every step (``lbfgs``).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ PULL = 4.0
 _TILE = 1 << 23
 # A step along a line ends where the slope is so much less than at its start.
 _FLAT, _TRIES = 0.1, 8
-# A slope whose square is so much less than that of the first comes of rounding: excesses are kept in single precision.
+# A slope whose square is so much less than that of the first comes of rounding: residuals are kept in single precision.
 _ROUNDED = 1e-6
 
 
@@ -46,7 +46,7 @@ def transposed(x: SparseRows) -> SparseRows:
     return SparseRows(*native.transpose_rows(*x), len(x.starts) - 1)
 
 
-class Unrefined(NamedTuple):
+class BaseLogits(NamedTuple):
     """Texts as words (x) and by their scores without their fold (texts × classes), right classes, and weights."""
 
     x: SparseRows
@@ -60,8 +60,8 @@ class Unrefined(NamedTuple):
         native.posterior_in_place(found, np.zeros(found.shape[1]), False)
         return found
 
-    def excess(self, p: Array) -> Array:
-        """Return how much likelier than they were classes are held to be, times the weight of the text."""
+    def residual(self, p: Array) -> Array:
+        """Return p(class) of every text, less 1 at the right class, times the weight of the text."""
         found = p * self.weights[:, None]
         found[np.arange(len(found)), self.codes] -= self.weights
         return found
@@ -73,13 +73,13 @@ class Unrefined(NamedTuple):
             yield slice(first, first + step)
 
 
-def newton(texts: Unrefined, ends: list[int]) -> tuple[NDArray[np.float32], Array]:
+def newton(texts: BaseLogits, ends: list[int]) -> tuple[NDArray[np.float32], Array]:
     """Return Δ = G / (H + 4) and what it says of each text, xΔ, with the G and H of its fold taken away.
 
     G = Σ (y − p) x and H = Σ p (1 − p) x², by word and class. Fold i has the texts from ``ends[i]`` to the next.
     """
     p = texts.probabilities()
-    gap, spread = -texts.excess(p), p * (1 - p) * texts.weights[:, None]
+    gap, spread = -texts.residual(p), p * (1 - p) * texts.weights[:, None]
     spans = list(pairwise(ends))
     folds = [texts.x.between(*span) for span in spans]
     words = [transposed(fold) for fold in folds]
@@ -99,15 +99,15 @@ def newton(texts: Unrefined, ends: list[int]) -> tuple[NDArray[np.float32], Arra
     return delta, said
 
 
-def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
+def lbfgs(texts: BaseLogits, steps: int = STEPS) -> NDArray[np.float32]:
     """Return Δ after so many steps of L-BFGS from 0.
 
-    Every table that is met on the way is a sum of xᵀR for the excesses R at the points before. So such tables are kept
+    Every table that is met on the way is a sum of xᵀR for the residuals R at the points before. So such tables are kept
     as the factors of R in that sum, products of two of them follow from those of the xᵀR, and with x xᵀR at hand no
     step along a line asks for the words.
     """
     words = transposed(texts.x)
-    excesses: list[NDArray[np.float32]] = []
+    residuals: list[NDArray[np.float32]] = []
     images: list[NDArray[np.float32]] = []
     products = np.zeros((steps, steps))
     delta, moves = np.zeros(steps), list[tuple[Array, Array]]()
@@ -115,15 +115,15 @@ def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
     now = np.zeros_like(texts.scores)
     p = texts.probabilities()
     for i in range(steps):
-        excess = texts.excess(p)
-        excesses.append(excess.astype(np.float32))
-        images.append(_image(texts, words, excess))
-        products[i, : i + 1] = products[: i + 1, i] = [_product(excesses[i], image) for image in images]
+        residual = texts.residual(p)
+        residuals.append(residual.astype(np.float32))
+        images.append(_image(texts, words, residual))
+        products[i, : i + 1] = products[: i + 1, i] = [_product(residuals[i], image) for image in images]
         slope = PULL * delta
         slope[i] += 1.0
         if i and step @ products @ (slope - slope_before) > 0:
             moves.append((step, slope - slope_before))
-        direction = -_bent(slope, moves, products)
+        direction = -_two_loop(slope, moves, products)
         steepness = float(slope @ products @ direction)
         if not (slope @ products @ slope > _ROUNDED * products[0, 0] and steepness < 0):
             break
@@ -133,7 +133,7 @@ def descended(texts: Unrefined, steps: int = STEPS) -> NDArray[np.float32]:
         slope_before, step = slope, length * direction
         delta = delta + step
         now += length * line.along
-    return _by_words(texts, words, _sum(delta, excesses))
+    return _by_words(texts, words, _sum(delta, residuals))
 
 
 class _Line(NamedTuple):
@@ -144,7 +144,7 @@ class _Line(NamedTuple):
     slope: float
     curvature: float
 
-    def lowest(self, texts: Unrefined, p: Array, steepness: float) -> tuple[Array, float]:
+    def lowest(self, texts: BaseLogits, p: Array, steepness: float) -> tuple[Array, float]:
         """Return p(class) where the loss is about lowest, and how far that is: by Newton's method, within bounds."""
         low, high, at, slope = 0.0, np.inf, 0.0, steepness
         for _ in range(_TRIES):
@@ -153,15 +153,15 @@ class _Line(NamedTuple):
             wanted = at - slope / (float(texts.weights @ (square - mean**2)) + self.curvature)
             at = wanted if low < wanted < high else (low + high) / 2 if np.isfinite(high) else 2 * at
             p = texts.probabilities(self.now + at * self.along)
-            slope = _product(texts.excess(p), self.along) + self.slope + at * self.curvature
+            slope = _product(texts.residual(p), self.along) + self.slope + at * self.curvature
             if abs(slope) <= _FLAT * -steepness:
                 break
             low, high = (at, high) if slope < 0 else (low, at)
         return p, at
 
 
-def _bent(slope: Array, moves: list[tuple[Array, Array]], products: Array) -> Array:
-    """Return the slope times the inverse curvature that the moves, and how slopes changed along them, tell of."""
+def _two_loop(slope: Array, moves: list[tuple[Array, Array]], products: Array) -> Array:
+    """Return the slope times the inverse curvature that moves and changes of slopes tell of: L-BFGS in two loops."""
     found, alphas = slope, []
     for move, change in reversed(moves):
         alpha = (move @ products @ found) / (move @ products @ change)
@@ -175,19 +175,19 @@ def _bent(slope: Array, moves: list[tuple[Array, Array]], products: Array) -> Ar
     return found
 
 
-def _image(texts: Unrefined, words: SparseRows, excess: Array) -> NDArray[np.float32]:
+def _image(texts: BaseLogits, words: SparseRows, residual: Array) -> NDArray[np.float32]:
     """Return x xᵀR."""
-    found = np.empty(excess.shape, dtype=np.float32)
+    found = np.empty(residual.shape, dtype=np.float32)
     for tile in texts.tiles(1):
-        found[:, tile] = times(texts.x, times(words, excess[:, tile]))
+        found[:, tile] = times(texts.x, times(words, residual[:, tile]))
     return found
 
 
-def _by_words(texts: Unrefined, words: SparseRows, excess: Array) -> NDArray[np.float32]:
+def _by_words(texts: BaseLogits, words: SparseRows, residual: Array) -> NDArray[np.float32]:
     """Return xᵀR."""
-    found = np.empty((texts.x.width, excess.shape[1]), dtype=np.float32)
+    found = np.empty((texts.x.width, residual.shape[1]), dtype=np.float32)
     for tile in texts.tiles(1):
-        found[:, tile] = times(words, excess[:, tile])
+        found[:, tile] = times(words, residual[:, tile])
     return found
 
 

@@ -34,7 +34,7 @@ from likely.ensemble.missing_patterns import MissingPairs, missing_cells, with_h
 from likely.ensemble.splits import with_splits
 from likely.families import Density
 from likely.learn.one_pass import collect
-from likely.statistics import Array, Assignment, JointStatistics, Labels, class_shares, class_weights
+from likely.statistics import Array, Assignment, JointStatistics, Labels, class_proportions, class_weights
 
 # Encodings of a member, of which one is chosen, and how to choose a family for each.
 Alternatives = list[tuple[MemberEncoding, Chooser]]
@@ -95,7 +95,7 @@ class Selection:
     @property
     def priors(self) -> Array:
         """p(class), with half a row more in each class."""
-        return class_shares(self.statistics.weights.sums["weight"])
+        return class_proportions(self.statistics.weights.sums["weight"])
 
     def posterior(self, table: Table) -> Array:
         """Return calibrated probabilities, rows × classes."""
@@ -213,7 +213,7 @@ def select(
     is_guessed = None if guessed is None else known.codes >= k
     known = Assignment(assignment.classes, known.codes % np.int32(k), known.weights)
     with _ONE_THREAD if widest <= _WORTH_THREADS else nullcontext():
-        folds = Folds.dealt(known, number, is_guessed)
+        folds = Folds.assigned(known, number, is_guessed)
         scored = folds.scored
         few, patterns = _hidden_rows(len(scored), k, widest)
         numbers = scored[np.arange(few) * len(scored) // max(few, 1)]
@@ -229,7 +229,7 @@ def select(
             scores_of_hidden.append(chosen.score(member.encoded(hidden, gone), numbers))
         calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
         statistics = JointStatistics(class_weights(known), tuple(blocks))
-        priors = class_shares(statistics.weights.sums["weight"])
+        priors = class_proportions(statistics.weights.sums["weight"])
         judged = known.taken(numbers)
         calibration = calibration.with_hidden(
             scores_of_hidden, 1 - gone.mean(axis=1), judged.codes, judged.weights, priors
@@ -321,11 +321,11 @@ def _candidates(rows: DistinctRows, classes: int, groups: Groups = ()) -> list[A
     bins = Bins.fitted(columns(keep=False) if groups else found)
     candidates: list[Alternatives] = [[(grouped(bins), choose_naive_bayes)]]
     widest = int(np.sqrt(_MOST_SUMS / (classes * (_FOLDS + 1))))
-    by_ranks = [column._replace(rooms=()) for column in found]
+    by_ranks = [column._replace(separations=()) for column in found]
     features = [Features.fitted(each, min(widest, _MOST_LEVELS)) for each in (by_ranks, found)]
     if 0 < features[0].width <= widest:
-        # Room near the ends is found by the labels, and not always worth it.
-        some = features if any(column.rooms for column in found) else features[:1]
+        # How far classes near the ends are apart is found by the labels, and not always worth it.
+        some = features if any(column.separations for column in found) else features[:1]
         candidates.insert(0, [(grouped(each), choose_discriminant) for each in some])
     return candidates + [[(TextColumn(j, width), choose_words)] for j in sorted(rows.table.strings)]
 

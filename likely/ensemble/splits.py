@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.column_values import CountedColumn, Room, column_values, gaussian_quantiles
+from likely.data.column_values import CountedColumn, TailSeparation, column_values, gaussian_quantiles
 from likely.data.table import Table
 from likely.statistics import Array, Assignment, distinct
 
@@ -56,26 +56,28 @@ class _Labelled:
 
 
 def _split(column: CountedColumn, rows: _Labelled, bins: int, price: float) -> CountedColumn:
-    """Return the column with its splits, and the room that classes near its ends need."""
+    """Return the column with its splits, and how much further apart classes near its ends are."""
     n = float(rows.total.sum())
     weight = rows.below.sum(axis=1)
     edges = distinct(np.concatenate([[0, len(rows.counts)], np.searchsorted(weight, np.arange(1, bins) * (n / bins))]))
     found = [
-        first + i for first, last in _worth_a_look(rows, edges, price) for i in _found(rows.counts[first:last], price)
+        first + i
+        for first, last in _bins_worth_splitting(rows, edges, price)
+        for i in _found(rows.counts[first:last], price)
     ]
     if not found:
         return column
-    rooms = []
+    separations = []
     share = weight[found] / n
     for near, upper in ((share <= 1 / bins, False), (share >= 1 - 1 / bins, True)):
         each = [(_deviations(rows, found[i], upper=upper), found[i]) for i in np.flatnonzero(near).tolist()]
         deviations, index = max(each, default=(0.0, 0))
         if deviations > 0:
-            rooms.append(Room(float(column.values[index]), deviations))
-    return column._replace(splits=column.values[found], rooms=tuple(rooms))
+            separations.append(TailSeparation(float(column.values[index]), deviations))
+    return column._replace(splits=column.values[found], separations=tuple(separations))
 
 
-def _worth_a_look(rows: _Labelled, edges: NDArray[np.int64], price: float) -> list[tuple[int, int]]:
+def _bins_worth_splitting(rows: _Labelled, edges: NDArray[np.int64], price: float) -> list[tuple[int, int]]:
     """Return where the bins between the edges begin and end in which a split may pay: all of them at once."""
     first, last = edges[:-1], edges[1:]
     bin_of = np.repeat(np.arange(len(first)), last - first)

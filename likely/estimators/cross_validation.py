@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.data.folds import MOST, Frequent, HashedFolds, fold_seed
+from likely.data.folds import MOST, FrequentItems, HashedFolds, fold_seed
 from likely.data.hashing import Keys, row_keys
 from likely.data.labelled import Collected, LabelledRows, Labelling, warn_about_unlabelled
 from likely.data.labels import read_assignment
@@ -21,7 +21,7 @@ from likely.estimators import fitting
 from likely.estimators.fitting import Plan
 from likely.joint import Part
 from likely.learn.one_pass import all_but_each, collect_folds, training_folds
-from likely.model.evaluation import Evaluation, SummedEvaluation, Sums, check_folds, dealt
+from likely.model.evaluation import Evaluation, SummedEvaluation, Sums, check_folds, shuffled_folds
 from likely.model.readers import read_first, read_texts
 from likely.model.state import Comparison, State
 from likely.statistics import Assignment, JointStatistics, Labels, union
@@ -33,7 +33,7 @@ class FirstPass:
 
     classes: Labels
     """the labels, sorted"""
-    frequent: Frequent
+    frequent: FrequentItems
     """rows that come often, by their keys"""
     additive: bool
     """whether statistics of folds add up to those of several"""
@@ -42,7 +42,7 @@ class FirstPass:
     def of(cls, table: Table, assignment: Assignment, seed: str, parts: tuple[Part, ...] | None) -> Self:
         """Look at some rows."""
         additive = all(part.family.additive(Block(table, part.columns)) for part in parts or ())
-        return cls(assignment.classes, Frequent.of(row_keys(table, assignment, seed)), additive)
+        return cls(assignment.classes, FrequentItems.of(row_keys(table, assignment, seed)), additive)
 
     def __add__(self, other: Self) -> Self:
         classes, frequent = union(self.classes, other.classes), self.frequent.plus(other.frequent)
@@ -71,7 +71,7 @@ def evaluate(
 ) -> Evaluation | SummedEvaluation:
     """Return how well models of a plan predict rows that they have not seen."""
     if plan.rows == "texts":
-        X, y, sample_weight, _ = fitting.texts_of(None, X, y, sample_weight, partly=True)
+        X, y, sample_weight, _ = fitting.texts_of(None, X, y, sample_weight, partially_labelled=True)
     elif plan.rows != "matrix":
         X, y = with_labels(X, y)
         if fitting.is_tabular(plan, X, y):
@@ -79,14 +79,14 @@ def evaluate(
             work = partial(_of_table, plan, folds=folds, random_state=random_state)
             return fitting.inferred(plan, work, rows, y, weights=sample_weight)
     table = read_texts(X) if plan.rows == "texts" else read_first(X)
-    assignment = read_assignment(y, sample_weight, table.rows, partly=plan.partly())
+    assignment = read_assignment(y, sample_weight, table.rows, partially_labelled=plan.partially_labelled())
     return _in_memory(plan, table, assignment, folds, random_state)
 
 
 def _in_memory(plan: Plan, table: Table, assignment: Assignment, folds: int, random_state: Any) -> Evaluation:
     known = assignment.codes >= 0
     fold_of = np.full(table.rows, -1, dtype=np.int64)
-    fold_of[known] = dealt(assignment.codes[known], folds, random_state)
+    fold_of[known] = shuffled_folds(assignment.codes[known], folds, random_state)
     probabilities = np.empty((table.rows, len(assignment.classes)))
     for fold, state in enumerate(_without_each_fold(plan, table, assignment, fold_of)):
         held = fold_of == fold
@@ -119,7 +119,7 @@ def _of_table(plan: Plan, data: LabelledRows, folds: int, random_state: Any) -> 
             warn_about_unlabelled(found.unlabelled, data.y)
             assigned = HashedFolds.assigned(int(folds), seed, *_common(data, seed, found))
             return _out_of_core(plan, data, assigned, found, parts)
-    return _in_memory(plan, *data.all(partly=plan.partly()), folds, random_state)
+    return _in_memory(plan, *data.all(partially_labelled=plan.partially_labelled()), folds, random_state)
 
 
 def _parts_by_type(plan: Plan, data: LabelledRows) -> tuple[Part, ...] | None:

@@ -97,7 +97,7 @@ class Plan:
     signed: bool = False
     """whether errors about cells name the estimator, as scikit-learn's do"""
 
-    def partly(self) -> bool:
+    def partially_labelled(self) -> bool:
         """Say whether labels may be missing, or raise if ``unlabelled`` is not said well."""
         return check_unlabelled(self.unlabelled) is not None
 
@@ -134,13 +134,17 @@ def fit(plan: Plan, X: Any, y: Any, sample_weight: Any = None, *, more: bool = F
         if plan.rows == "table":  # rows of weight 0 are left out
             rows, y, sample_weight = with_weight(rows, y, sample_weight)
         learn = partial(learn_table, plan)
-        state, last = inferred(plan, learn, rows, _checked_labels(y), sample_weight, partly=plan.partly())
+        state, last = inferred(
+            plan, learn, rows, _checked_labels(y), sample_weight, partially_labelled=plan.partially_labelled()
+        )
     else:
         last = read_texts(X) if plan.rows == "texts" else read_first(X)
         if plan.rows == "texts" and last.rows == 0:
             raise ValueError("expected at least one text, got none")
         last = replace(last, reader=plan.estimator) if plan.signed else last
-        state = begin(plan, last, read_assignment(y, sample_weight, last.rows, partly=plan.partly()))
+        state = begin(
+            plan, last, read_assignment(y, sample_weight, last.rows, partially_labelled=plan.partially_labelled())
+        )
         if plan.rows == "table" and isinstance(state.reader, MatrixReader):
             state = replace(state, reader=state.reader.noting(last, sample_weight, more=False))
     if not more:
@@ -156,7 +160,7 @@ def partial_fit(
     """Learn from more rows, or from first ones: what these decided stays."""
     column = None
     if plan.rows == "texts":
-        X, y, sample_weight, column = texts_of(state, X, y, sample_weight, partly=state is None)
+        X, y, sample_weight, column = texts_of(state, X, y, sample_weight, partially_labelled=state is None)
     elif plan.rows != "matrix" and (state is None or isinstance(state.reader, TableReader)):
         X, y = with_labels(X, y, sample_weight)
     try:
@@ -172,7 +176,7 @@ def partial_fit(
             found = replace(found, reader=TextReader(plan.estimator, column_name=column))
     elif (schema := state.reader.schema_by_name(y)) is not None:
         rows, y, sample_weight = with_weight(state.reader.opened(X), y, sample_weight)
-        data = LabelledRows(rows, Labelling(schema, _checked_labels(y), sample_weight, partly=False))
+        data = LabelledRows(rows, Labelling(schema, _checked_labels(y), sample_weight, partially_labelled=False))
         found = _with_all(state, state.statistics, data, note=True)
         if isinstance(found.reader, TableReader):
             found = replace(found, reader=found.reader.with_ranges_in(rows))
@@ -191,10 +195,10 @@ def partial_fit(
 def forget(state: State, X: Any, y: Any, sample_weight: Any = None) -> State:
     """Unlearn rows: their statistics are subtracted."""
     if isinstance(state.reader, TextReader):
-        X, y, sample_weight, _ = texts_of(state, X, y, sample_weight, partly=False)
+        X, y, sample_weight, _ = texts_of(state, X, y, sample_weight, partially_labelled=False)
     check_one_component(state, "forget")
     if (schema := state.reader.schema_by_name(y)) is not None:
-        labelling = Labelling(schema, _checked_labels(y), sample_weight, partly=False)
+        labelling = Labelling(schema, _checked_labels(y), sample_weight, partially_labelled=False)
         found = LabelledRows(state.reader.opened(X), labelling).collect(state.collect)
         if found.statistics is None:
             return state
@@ -300,18 +304,23 @@ def is_tabular(plan: Plan, X: Any, y: Any) -> bool:
 
 
 def inferred(
-    plan: Plan, learn: Callable[[LabelledRows], Learned], rows: Rows, y: Any, weights: Any = None, partly: bool = True
+    plan: Plan,
+    learn: Callable[[LabelledRows], Learned],
+    rows: Rows,
+    y: Any,
+    weights: Any = None,
+    partially_labelled: bool = True,
 ) -> Learned:
     """Find out what the columns are from some rows, and learn from all; again where the others are unlike them."""
     if plan.rows == "numbers":
         schema = numbers_of(rows, but=y)
-        return learn(LabelledRows(rows, Labelling(schema, y, weights, partly=partly)))
+        return learn(LabelledRows(rows, Labelling(schema, y, weights, partially_labelled=partially_labelled)))
     overrides = plan.overrides()
     schema = infer_schema(rows, y, overrides)
     schema = replace(schema, tentative=frozenset(schema.names) - frozenset(overrides))
     while True:
         try:
-            return learn(LabelledRows(rows, Labelling(schema, y, weights, partly=partly)))
+            return learn(LabelledRows(rows, Labelling(schema, y, weights, partially_labelled=partially_labelled)))
         except UnlikeSampleError as error:
             if error.column not in schema.tentative:
                 raise
@@ -349,7 +358,7 @@ def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
     reader, table = table_reader(plan, data), data.empty()
     by_type = plan.by_type(data.schema) and not plan.expects_missing and not plan.chosen
     if plan.expects_missing and data.rows.in_memory:
-        table, assignment = data.all(partly=plan.partly())
+        table, assignment = data.all(partially_labelled=plan.partially_labelled())
         return replace(begin(plan, table, assignment), reader=reader), table
     if by_type:
         parts = plan.families(table, Assignment(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)))
@@ -361,7 +370,7 @@ def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
             return plan.state(parts, found.statistics, reader, plan.priors), table
     sample = data.sample(SAMPLE, plan.random_state)
     if plan.learns_unlabelled(sample.labelled, sample.unlabelled):
-        table, assignment = data.all(partly=True)
+        table, assignment = data.all(partially_labelled=True)
         return replace(begin(plan, table, assignment), reader=reader), table
     warn_about_unlabelled(sample.unlabelled, data.y)
     state = replace(begin(plan, *sample.rows), reader=reader)
@@ -371,7 +380,7 @@ def learn_table(plan: Plan, data: LabelledRows) -> tuple[State, Table]:
         return state.with_statistics(with_missing_cells(data, sample.labelled, state.statistics, state.parts)), table
     # What was chosen stays, and all rows are still to be learned.
     nothing = Assignment(sample.rows.assignment.classes, np.full(sample.rows.table.rows, -1, dtype=np.int32))
-    known = LabelledRows(data.rows, replace(data.labelling, partly=False))
+    known = LabelledRows(data.rows, replace(data.labelling, partially_labelled=False))
     return _with_all(state, state.collect(sample.rows.table, nothing), known, note=False), table
 
 
@@ -442,7 +451,7 @@ def _from_texts(plan: Plan, X: Any, y: Any, sample_weight: Any) -> State:
     if isinstance(y, str):
         rows = rows_of(X)
         schema = TextColumn.beside(rows, y)
-        data = LabelledRows(rows, Labelling(schema, y, sample_weight, partly=plan.partly()))
+        data = LabelledRows(rows, Labelling(schema, y, sample_weight, partially_labelled=plan.partially_labelled()))
         return replace(_from_text_column(plan, data), reader=TextReader(plan.estimator, column_name=schema.name))
     if is_stream(X) and plan.collect is not None:
         learned = None
@@ -455,7 +464,7 @@ def _from_texts(plan: Plan, X: Any, y: Any, sample_weight: Any) -> State:
         if learned is None:
             raise ValueError("expected at least one text, got none")
         return _finished(plan, learned)
-    X, y, sample_weight, _ = texts_of(None, X, y, sample_weight, partly=True)
+    X, y, sample_weight, _ = texts_of(None, X, y, sample_weight, partially_labelled=True)
     return fit(plan, X, y, sample_weight, more=True)
 
 
@@ -468,7 +477,7 @@ def _from_text_column(plan: Plan, data: LabelledRows) -> State:
         if not plan.learns_unlabelled(found.labelled, found.unlabelled):
             warn_about_unlabelled(found.unlabelled, data.y)
             return _finished(plan, found.statistics)
-    return begin(plan, *data.all(partly=plan.partly()))
+    return begin(plan, *data.all(partially_labelled=plan.partially_labelled()))
 
 
 def _finished(plan: Plan, learned: Any) -> State:
@@ -477,7 +486,7 @@ def _finished(plan: Plan, learned: Any) -> State:
 
 
 def texts_of(
-    state: State | None, X: Any, y: Any, sample_weight: Any, *, partly: bool
+    state: State | None, X: Any, y: Any, sample_weight: Any, *, partially_labelled: bool
 ) -> tuple[Any, Any, Any, str | None]:
     """Return texts, labels and weights, if need be from a table, and the name of its column of texts."""
     from likely.text import listed
@@ -487,7 +496,9 @@ def texts_of(
     rows = rows_of(X)
     column = None if state is None else getattr(state.reader, "column_name", None)
     schema = TextColumn.beside(rows, y) if column is None else TextColumn.named_so(column)
-    table, (classes, codes, weights) = LabelledRows(rows, Labelling(schema, y, sample_weight)).all(partly=partly)
+    table, (classes, codes, weights) = LabelledRows(rows, Labelling(schema, y, sample_weight)).all(
+        partially_labelled=partially_labelled
+    )
     labels = classes if (codes >= 0).all() else np.array([*classes.tolist(), None], dtype=object)
     return table, labels[codes], weights, schema.name
 

@@ -20,7 +20,7 @@ from likely.estimators.laws import Laws
 from likely.families import CovariancePrior, Gaussian, on_one_line, read_number
 from likely.joint import Part
 from likely.learn.hidden import EMResult, Hidden, without_empty
-from likely.learn.mixtures import STARTS, Aim, First, Sample, Search, learned, search_mixture
+from likely.learn.mixtures import STARTS, First, MixtureTask, Sample, Search, learned, search_mixture
 from likely.messages import warn
 from likely.model.questions import GROUP, Questions, random_generator
 from likely.model.state import State
@@ -188,10 +188,10 @@ class Mixture(Questions, Estimator):
             block = Block(table, part.columns)
             if isinstance(part.family, Gaussian) and any(_has_infinity(block.single(j)) for j in range(block.width)):
                 part.family.collect(block, every)
-        aim = self._aim(rows, parts, self._first(rows, parts, search.seeds))
+        task = self._task(rows, parts, self._first(rows, parts, search.seeds))
         look = {"progress": bool(self.progress), "path": self.checkpoint, "parameters": self._decisive()}
-        with Checkpoint(rows, aim.parts, search, **look) as watch:
-            search = search_mixture(rows, aim, watch.search, watch)
+        with Checkpoint(rows, task.parts, search, **look) as watch:
+            search = search_mixture(rows, task, watch.search, watch)
         best = search.best
         assert best is not None
         _warn_about_empty(k, best.removed, best.restarted)
@@ -200,7 +200,7 @@ class Mixture(Questions, Estimator):
                 f"expected the log-likelihood to settle within {self.max_iterations} steps, got a gain in the last: "
                 "raise max_iterations or tolerance"
             )
-        self._state = State(aim.parts, best.statistics, reader)
+        self._state = State(task.parts, best.statistics, reader)
         self.starts_, self.log_likelihoods_ = list(search.starts), best.log_likelihoods
         self.log_likelihood_, self.converged_ = best.log_likelihood, best.converged
         self.n_iterations_ = len(best.log_likelihoods) - 1
@@ -354,7 +354,7 @@ class Mixture(Questions, Estimator):
             return None
         return First.of(sample or Sample.of(rows, seeds[0]), parts, self.n_components, seeds)
 
-    def _aim(self, rows: Hidden, parts: tuple[Part, ...], first: First | None) -> Aim:
+    def _task(self, rows: Hidden, parts: tuple[Part, ...], first: First | None) -> MixtureTask:
         """Return what is looked for, with the prior of covariances."""
         k, start = self._checked(rows)
         table, groups = rows.table, None
@@ -368,7 +368,7 @@ class Mixture(Questions, Estimator):
             else part
             for part in parts
         )
-        return Aim(parts, k, start, float(self.tolerance), self.max_iterations, first)
+        return MixtureTask(parts, k, start, float(self.tolerance), self.max_iterations, first)
 
     def _auto(self) -> bool:
         """Say whether the prior is to be found from the rows, or raise if it is neither that nor a number of rows."""
@@ -445,15 +445,15 @@ def _candidates(
                 parts = model.plan().families(rows.table, every)
                 if k not in firsts:
                     firsts[k] = model._first(rows, parts, initial.seeds, sample)
-                aim = model._aim(rows, parts, firsts[k])
-                aim = aim._replace(tolerance=max(aim.tolerance, _CANDIDATES_TOLERANCE))
+                task = model._task(rows, parts, firsts[k])
+                task = task._replace(tolerance=max(task.tolerance, _CANDIDATES_TOLERANCE))
                 # Without columns of numbers, or with one, structures are the same.
                 gaussians = (part for part in parts if type(part.family) is Gaussian)
                 wide = sum(Block(rows.table, part.columns).width for part in gaussians)
                 key = k, covariance if wide > 1 else "", tied if wide > 0 else True
                 shown = f"{k} components, {covariance}{', tied' if tied else ''}; {len(tried)} mixtures tried"
                 if (found := same.get(key)) is None:
-                    found = search_mixture(rows, aim, initial, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
+                    found = search_mixture(rows, task, initial, lambda _, shown=shown: line(lambda: shown)).best  # type: ignore[misc]
                 assert found is not None
                 same[key] = found
                 tried.append(candidate(k, covariance, tied, found, rows))

@@ -193,7 +193,7 @@ class TextClassifier(LabelledEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of texts whose class is predicted right; ``y`` may be the name of a column of a table."""
-        texts, labels, weights, _ = texts_of(self.fitted(), X, y, sample_weight, partly=True)
+        texts, labels, weights, _ = texts_of(self.fitted(), X, y, sample_weight, partially_labelled=True)
         return accuracy(self.predict(texts), labels, weights)
 
     @property
@@ -217,7 +217,7 @@ class TextClassifier(LabelledEstimator):
 
         Words count as they come in it, whatever ``counts``, ``normalize`` and ``idf`` make of them for classes.
         """
-        return self.fitted().textbook
+        return self.fitted().plain_naive_bayes
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x) of each text by the textbook's model, whatever its class: how usual its words are.
@@ -309,7 +309,7 @@ class TextClassifier(LabelledEstimator):
             tokenizer=self.tokenizer,
         )
         counting = Counting(self.counts, self.normalize, self.idf)  # type: ignore[arg-type]
-        if self.calibrate and not counting.as_they_come:
+        if self.calibrate and not counting.raw_counts:
             raise ValueError(
                 "expected counts='plain' without normalize and idf, as exponents are fitted to how words come, got "
                 f"counts={self.counts!r}, normalize={self.normalize!r}, idf={self.idf!r}: use calibrate=False"

@@ -57,7 +57,7 @@ class Counting:
                 raise ValueError(f"expected {name} to be True or False, got {getattr(self, name)!r}")
 
     @property
-    def as_they_come(self) -> bool:
+    def raw_counts(self) -> bool:
         """Whether counts are plain, texts as long as they are, and words alike."""
         return self == Counting()
 
@@ -75,7 +75,7 @@ class Counting:
 
     def counted(self, words: WordStatistics, of_all: WordStatistics) -> Counted:
         """Return words as they are counted; the norm depends on all words of all texts."""
-        if self.as_they_come:
+        if self.raw_counts:
             return Counted(words, None, 0.0)
         sums = words.sums["count" if self.measure == SHARES else "share"]
         norm, weights = 0.0, None
@@ -397,7 +397,7 @@ class Bag(Family):
         if not isinstance(self.event, str) or self.event not in EVENTS:
             raise ValueError(f"expected the event to be one of {', '.join(map(repr, EVENTS))}, got {self.event!r}")
         check_smoothing(self.smoothing, only_number=self.event == "bernoulli")
-        if self.event == "bernoulli" and not self.counting.as_they_come:
+        if self.event == "bernoulli" and not self.counting.raw_counts:
             raise ValueError(
                 "expected counts='plain' without normalize and idf, as event='bernoulli' only asks whether a word is "
                 f"there, got {self.counting}"
@@ -431,7 +431,7 @@ class Bag(Family):
         total = words.in_classes("count") + pseudo.totals
         unseen = _log(pseudo.every)
         differences = _log(words.sums["count"] + pseudo.own) - unseen[words.words]
-        common = unseen if self.counting.as_they_come else None
+        common = unseen if self.counting.raw_counts else None
         return self._density(counted, -_log(np.where(total > 0, total, 1.0)), differences, common)
 
     def _complement(self, counted: Counted, pseudo: PseudoCounts) -> BagDensity:

@@ -1,4 +1,4 @@
-"""Which family a column of whole numbers follows: decided by likelihood, not by a rule of thumb."""
+"""Whether a column of whole numbers holds categories, counts or amounts: the likeliest by BIC."""
 
 import math
 

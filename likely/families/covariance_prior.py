@@ -8,7 +8,7 @@ import numpy as np
 from likely import native
 from likely.data.table import Block
 from likely.families.covariance import oas_shrinkage
-from likely.families.moments import Moments, check_pseudo_rows, collect_moments, moment_statistics, over
+from likely.families.moments import Moments, check_pseudo_rows, collect_moments, moment_statistics, safe_divide
 from likely.statistics import Array, Assignment
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ class CovariancePrior:
         """
         own = Moments.of(collect_moments(block, groups, family.domain, centred=True))
         k, n = len(groups.classes), own.n.sum(axis=0)
-        of_all = over(own.pooled.scatter[0], n)
+        of_all = safe_divide(own.pooled.scatter[0], n)
         varying = np.flatnonzero(of_all > (_ROUNDING * own.pooled.mean[0]) ** 2)
         parts = _WITHIN, (1 - _WITHIN) * k ** (-2 / max(block.table.columns.width, 1))
         together = k if family.tied == 1 else 1  # they have their imagined rows in common
         if family.covariance != "full":
             variance = np.zeros(block.width)
-            variance[varying] = (parts[0] * over(own.scatter.sum(axis=0), n) + parts[1] * of_all)[varying]
+            variance[varying] = (parts[0] * safe_divide(own.scatter.sum(axis=0), n) + parts[1] * of_all)[varying]
             return CovariancePrior(variance, (3.0 if self.rows is None else self.rows) / together)
         covariance, rows = np.zeros((block.width, block.width)), self.rows
         if len(varying) and rows != 0:
@@ -168,7 +168,7 @@ def _pairwise(block: Block, groups: Assignment, own: Moments, columns: Any) -> t
         for centre, products in ((means[codes], within), (mean, total)):
             apart = np.where(there, x - centre, 0.0)
             products += (w * apart).T @ apart
-    return float(weight.mean()), over(within, weight), over(total, weight)
+    return float(weight.mean()), safe_divide(within, weight), safe_divide(total, weight)
 
 
 def _positive(correlation: Array) -> Array:

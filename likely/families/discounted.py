@@ -6,12 +6,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from likely import native
 from likely.families.bag import Bag, BagDensity
-from likely.statistics import Array, Labels, Statistics, class_shares, distinct
+from likely.lazy import pa, pc
+from likely.statistics import Array, Labels, Statistics, class_proportions, distinct
 from likely.text import VocabularyLimits, WordStatistics, checked_terms, kept_numbers, packed_terms
 
 
@@ -55,8 +55,6 @@ class Refinement:
 
     def table(self, terms: pa.Array, indices: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return scores of other words, and of classes of these indices; 0 where a word or a class is new."""
-        import pyarrow.compute as pc
-
         rows: Any = pc.index_in(terms.cast(pa.large_string()), value_set=self.terms).fill_null(-1).to_numpy()
         width = self.scores.shape[1]
         if np.array_equal(rows, np.arange(len(self.scores))) and np.array_equal(indices, np.arange(width)):
@@ -108,7 +106,7 @@ class Discounted(Bag):
         groups = 2 * (1 + 2 * (len(edges[0]) + 1))
         labels = self.labels
         fits = isinstance(labels, np.ndarray) and labels.ndim == 1 and np.array_equal(distinct(labels), labels)
-        if not self.counting.as_they_come:
+        if not self.counting.raw_counts:
             raise ValueError(f"expected plain counts of discounted words, got {self.counting}")
         if len(self.exponents) != 2 * groups or not fits or len(self.bias) != len(labels):
             raise ValueError("expected an exponent for each group of words and a bias for each class, got others")
@@ -128,7 +126,7 @@ class Discounted(Bag):
         differences = exponents * evidence - backward[own] * against[kept.words.codes]
         indices = self._indices(statistics.labels["class"])
         bias = np.append(self.bias, 0.0)[indices]  # of a class of which nothing was known: 0
-        constant = (self.prior - 1) * np.log(class_shares(kept.weight)) + bias
+        constant = (self.prior - 1) * np.log(class_proportions(kept.weight)) + bias
         return BagDensity(
             self.analyzer,
             kept.words.terms,

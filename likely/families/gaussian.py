@@ -132,14 +132,14 @@ class FullGaussian(Density):
 
     def add_scores(self, block: Block, out: Array) -> None:
         """Add the log density up to a term that classes share: if they share a covariance, a linear function."""
-        self._score(block, self._comparison, out)
+        self._score(block, self._linear_discriminants, out)
 
     def _score(self, block: Block, linear: tuple[Array, Array, Array] | None, out: Array) -> None:
         parameters = self.mean, self.whitener, self.covariance, self.constant
         native.score_full(block.dense(), block.columns, *parameters, linear, out)
 
     @cached_property
-    def _comparison(self) -> tuple[Array, Array, Array] | None:
+    def _linear_discriminants(self) -> tuple[Array, Array, Array] | None:
         """o, θ and θ₀ of θ·(x − o) + θ₀, by how much classes score more than the first; None if they are too far apart.
 
         The origin o is the middle of the classes.
@@ -249,7 +249,7 @@ class FullGaussian(Density):
 
 
 @dataclass(frozen=True, eq=False)
-class FlatGaussian(FullGaussian):
+class SingularGaussian(FullGaussian):
     """Gaussians that share a covariance of less than full rank, and do not care about directions without variance."""
 
     directions: Array
@@ -498,12 +498,12 @@ class Gaussian(Family):
         """Return the moments of every class, imagined rows included."""
         seen = moments = Moments.of(statistics)
         if isinstance(self.pseudo_rows, GaussianPrior):
-            moments = moments.with_imagined(self.pseudo_rows.moments(moments))
+            moments = moments.with_pseudo_rows(self.pseudo_rows.moments(moments))
         elif isinstance(self.pseudo_rows, CovariancePrior):
             moments = self.pseudo_rows.added(moments)
         elif self.pseudo_rows > 0:
-            imagined = moments.pooled.weighing(self.pseudo_rows)
-            moments = moments.with_imagined(imagined.uncorrelated if self.uncorrelated else imagined)
+            imagined = moments.pooled.scaled_to(self.pseudo_rows)
+            moments = moments.with_pseudo_rows(imagined.uncorrelated if self.uncorrelated else imagined)
         return moments if moments.n.all() else moments.filled(seen.pooled)
 
     def with_prior_found(self, block: Block, groups: Assignment) -> "Gaussian":
@@ -529,7 +529,7 @@ class Gaussian(Family):
             if self.flat is not None:
                 directions, filled, factor = self.flat.solved(covariances[0])
                 if directions.shape[1] < len(directions):
-                    return FlatGaussian(moments.mean, filled[None], factor[None], directions)
+                    return SingularGaussian(moments.mean, filled[None], factor[None], directions)
                 return FullGaussian(moments.mean, covariances, factor[None])
             return FullGaussian(moments.mean, covariances, _factors(covariances, statistics, collinear))
         seen = moments.n.sum(axis=0) > 0
@@ -597,12 +597,12 @@ class Directions(NamedTuple):
     """of the variance between classes, one for each vector"""
 
 
-def by_means(density: FullGaussian, weights: Array, tolerance: float) -> Directions:
+def svd_directions(density: FullGaussian, weights: Array, tolerance: float) -> Directions:
     """Return the directions between the weighted means of classes that share a covariance.
 
     Those are left out along which the means differ by less than ``tolerance`` times the most they do.
     """
-    whitening = density.directions if isinstance(density, FlatGaussian) else density.whitener[0].T
+    whitening = density.directions if isinstance(density, SingularGaussian) else density.whitener[0].T
     apart = np.sqrt(weights)[:, None] * (density.mean - weights @ density.mean)
     _, sizes, vectors = np.linalg.svd(apart @ whitening, full_matrices=False)
     explained = _proportions(sizes**2)
@@ -610,7 +610,7 @@ def by_means(density: FullGaussian, weights: Array, tolerance: float) -> Directi
     return Directions(whitening @ vectors.T[:, kept], explained)
 
 
-def by_total(density: FullGaussian, total: Array) -> Directions:
+def eigen_directions(density: FullGaussian, total: Array) -> Directions:
     """Return the directions in which the covariance of all rows exceeds that of the classes, one for each column."""
     whitener = density.whitener[0]
     between = whitener @ (total - density.covariance[0]) @ whitener.T

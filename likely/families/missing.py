@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.data.table import Block
 from likely.em import iterate
-from likely.families.moments import Moments, collect_moments, moment_statistics, over, variances_of
+from likely.families.moments import Moments, collect_moments, moment_statistics, safe_divide, variances_of
 from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
 
 _NAMES = ("weight", "sum", "product")
@@ -153,7 +153,7 @@ def _start(available: Statistics, x: Array, assignment: Assignment) -> Statistic
     """
     own = Moments.of(available)
     pooled = own.pooled
-    variance = np.where(own.n > 0, over(own.scatter, own.n), over(pooled.scatter, pooled.n))
+    variance = np.where(own.n > 0, safe_divide(own.scatter, own.n), safe_divide(pooled.scatter, pooled.n))
     codes, weights = assignment.codes, assignment.weights
     has_cells = ~np.isnan(x).all(axis=1)
     weight = class_weights(
@@ -196,8 +196,8 @@ def _extrapolate(trail: list[Statistics]) -> Statistics:
         zero, one, two = (statistics.sums[name] for statistics in trail)
         first[name], bend[name] = one - zero, two - 2 * one + zero
         for i, difference in enumerate((first[name], bend[name])):
-            lengths[i] += (over(difference, unit) ** 2).reshape(len(weight), -1).sum(axis=1)
-    stride = np.maximum(np.sqrt(over(*lengths)), 1.0)
+            lengths[i] += (safe_divide(difference, unit) ** 2).reshape(len(weight), -1).sum(axis=1)
+    stride = np.maximum(np.sqrt(safe_divide(*lengths)), 1.0)
     sums = {"weight": weight}
     for name, unit in units.items():
         by = stride.reshape(-1, *[1] * (unit.ndim - 1))

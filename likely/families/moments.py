@@ -95,7 +95,7 @@ class Moments:
         if np.isnan(origin).any():
             origin = np.nan_to_num(origin)
         n = sums["weight"].reshape(len(origin), -1)
-        shift = over(sums["sum"], n)
+        shift = safe_divide(sums["sum"], n)
         seen = n > 0
         heaviest = np.broadcast_to(np.argmax(n, axis=0), origin.shape[1:])
         base = origin[heaviest, np.arange(origin.shape[1])]
@@ -122,7 +122,7 @@ class Moments:
     def pooled(self) -> Self:
         """The moments of all classes together, as one class."""
         n = self.n.sum(axis=0, keepdims=True)
-        beyond = over((self.n * self.beyond).sum(axis=0, keepdims=True), n)
+        beyond = safe_divide((self.n * self.beyond).sum(axis=0, keepdims=True), n)
         apart = self.beyond - beyond
         if self.full:
             between = np.einsum("c,ci,cj->ij", self.n[:, 0], apart, apart)
@@ -130,21 +130,21 @@ class Moments:
             between = (self.n * apart**2).sum(axis=0)
         return replace(self, n=n, beyond=beyond, scatter=(self.scatter.sum(axis=0) + between)[None])
 
-    def with_imagined(self, prior: "Moments") -> Self:
+    def with_pseudo_rows(self, prior: "Moments") -> Self:
         """Add the rows of a prior (one class) to every class."""
         n = self.n + prior.n
         apart = self.beyond - (prior.beyond + (prior.base - self.base))
-        pull = over(self.n * prior.n, n)
-        beyond = self.beyond - over(prior.n, n) * apart
+        pull = safe_divide(self.n * prior.n, n)
+        beyond = self.beyond - safe_divide(prior.n, n) * apart
         if self.full:
             between = pull[:, :, None] * apart[:, :, None] * apart[:, None, :]
         else:
             between = pull * apart**2
         return replace(self, n=n, beyond=beyond, scatter=self.scatter + prior.scatter + between)
 
-    def weighing(self, rows: float) -> Self:
+    def scaled_to(self, rows: float) -> Self:
         """Return the same mean and covariance, from another number of rows."""
-        factor = over(np.full_like(self.n, rows), self.n)
+        factor = safe_divide(np.full_like(self.n, rows), self.n)
         scatter = self.scatter * (factor[:, :, None] if self.full else factor)
         return replace(self, n=np.where(self.n > 0, rows, 0.0), scatter=scatter)
 
@@ -163,7 +163,7 @@ def variances_of(covariance: Array) -> Array:
     return covariance if covariance.ndim < 3 else np.asarray(np.einsum("cii->ci", covariance))
 
 
-def over(a: Array, n: Array) -> Array:
+def safe_divide(a: Array, n: Array) -> Array:
     """Divide, with 0 where nothing was seen."""
     if n.all():
         return a / n

@@ -11,7 +11,7 @@ from likely import native
 from likely.data.table import Block
 from likely.families.base import Codes, ColumnwiseDensity, Density, Family, LinearForm
 from likely.families.categorical import LOG_SMALLEST
-from likely.families.moments import Moments, check_pseudo_rows, collect_moments, over
+from likely.families.moments import Moments, check_pseudo_rows, collect_moments, safe_divide
 from likely.statistics import Array, Assignment, Responsibilities, Statistics
 
 # No mean is below this fraction of the column's mean over all rows, and no gamma distribution narrower than that.
@@ -46,7 +46,7 @@ class Positive(Family):
         moments = Moments.of(statistics)
         pooled = moments.pooled
         if self.pseudo_rows > 0:
-            moments = moments.with_imagined(pooled.weighing(self.pseudo_rows))
+            moments = moments.with_pseudo_rows(pooled.scaled_to(self.pseudo_rows))
         return np.where(pooled.n > 0, moments.filled(pooled).mean, np.nan)
 
 
@@ -110,7 +110,7 @@ class Gamma(Positive):
         own = statistics.restored()
         assert own.origin is not None
         n = own.sums["weight"]
-        mean_of_all = over((n * own.origin + own.sums["sum"]).sum(axis=0), n.sum(axis=0))
+        mean_of_all = safe_divide((n * own.origin + own.sums["sum"]).sum(axis=0), n.sum(axis=0))
         about_all = own.rebased(np.broadcast_to(mean_of_all, n.shape).copy())
         pooled = replace(
             about_all,
@@ -118,22 +118,24 @@ class Gamma(Positive):
             origin=mean_of_all[None],
         )
         if self.pseudo_rows > 0:
-            factor = over(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
+            factor = safe_divide(np.full(n.shape, self.pseudo_rows), np.broadcast_to(pooled.sums["weight"], n.shape))
             own = replace(about_all, sums={k: a + factor * pooled.sums[k] for k, a in about_all.sums.items()})
         seen = own.sums["weight"] > 0
-        mean, gap = (np.where(seen, ours, all_) for ours, all_ in zip(_mean_gap(own), _mean_gap(pooled), strict=True))
+        mean, gap = (
+            np.where(seen, ours, all_) for ours, all_ in zip(_log_mean_gap(own), _log_mean_gap(pooled), strict=True)
+        )
         never = np.broadcast_to(pooled.sums["weight"] == 0, n.shape)
         shape = native.gamma_shapes(np.maximum(gap, _FLOOR).ravel()).reshape(gap.shape)
         return GammaDensity(np.where(never, np.nan, mean), np.where(never, np.nan, shape))
 
 
-def _mean_gap(statistics: Statistics) -> tuple[Array, Array]:
+def _log_mean_gap(statistics: Statistics) -> tuple[Array, Array]:
     """Return mean(x) and log mean(x) − mean(log x) of each class and column; 1 and 0 where nothing was seen."""
     n = statistics.sums["weight"]
     assert statistics.origin is not None
     origin = np.where(n > 0, statistics.origin, 1.0)
-    mean = origin + over(statistics.sums["sum"], n)
-    return mean, over(statistics.sums["excess"], n) - native.excess(mean, origin)
+    mean = origin + safe_divide(statistics.sums["sum"], n)
+    return mean, safe_divide(statistics.sums["excess"], n) - native.excess(mean, origin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +167,7 @@ class PoissonDensity(PositiveDensity):
     def linear_form(self) -> LinearForm | None:
         """Return θ = log λ and θ₀ = −Σλ."""
         with np.errstate(divide="ignore"):
-            slope, constant = _silent(np.log(self.rate), -self.rate)
+            slope, constant = _zero_where_unseen(np.log(self.rate), -self.rate)
         return LinearForm(slope, constant.sum(axis=1))
 
 
@@ -213,7 +215,7 @@ class ExponentialDensity(PositiveDensity):
 
     @cached_property
     def _slope_and_constant(self) -> tuple[Array, Array]:
-        return _silent(-1 / self.mean, -np.log(self.mean))
+        return _zero_where_unseen(-1 / self.mean, -np.log(self.mean))
 
     def add_log_density(self, block: Block, out: Array) -> None:
         """Add the log density of every row."""
@@ -250,7 +252,7 @@ class GammaDensity(PositiveDensity):
         return generator.standard_gamma(self.shape[codes]) * (self.mean / self.shape)[codes]
 
 
-def _silent(slope: Array, constant: Array) -> tuple[Array, Array]:
+def _zero_where_unseen(slope: Array, constant: Array) -> tuple[Array, Array]:
     """Let columns that were never seen say nothing."""
     never = np.isnan(slope) | np.isnan(constant)
     return np.where(never, 0.0, slope), np.where(never, 0.0, constant)

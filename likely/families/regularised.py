@@ -1,4 +1,4 @@
-"""Discriminants between linear and quadratic, and between full and diagonal: two numbers say how far.
+"""Regularised discriminant analysis (Friedman, 1989): from quadratic to linear, from full to diagonal.
 
 With S the covariance within classes, Σ_γ = (1−γ) S + γ diag S, and the covariance of class k is
 (scatter_k + νd Σ_γ) / (n_k + νd) for d columns: νd imagined rows that vary like all classes together.

@@ -1,4 +1,4 @@
-"""Columns of named categories that depend on each other: a table of probabilities for all combinations of categories.
+"""The joint categorical: several columns of named categories, with a probability for every combination.
 
 Statistics count the combinations that rows have. Where a cell is missing, a combination lacks that column: its rows
 count for all that it may be, in the proportions that make all of them likeliest (expectation and maximisation on the

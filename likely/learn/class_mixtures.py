@@ -16,7 +16,7 @@ from likely.data.table import Block, Columns, Table
 from likely.families import Density, Family, subtract_logs
 from likely.joint import Joint, Part, draw_indices
 from likely.learn.hidden import EMResult, Hidden
-from likely.learn.mixtures import Aim, Search, search_mixture
+from likely.learn.mixtures import MixtureTask, Search, search_mixture
 from likely.learn.one_pass import collect
 from likely.messages import printable
 from likely.statistics import Array, Assignment, JointStatistics, Labels, Responsibilities, Statistics
@@ -385,9 +385,9 @@ def _mixture(
         def line_of() -> str:
             return f"{k} component{'s' if k > 1 else ''} of class {label}"
 
-        aim = Aim(parts, k, "k-means++", _TOLERANCE, _STEPS)
+        task = MixtureTask(parts, k, "k-means++", _TOLERANCE, _STEPS)
         search = Search.of(starts if k > 1 else 1, generator)
-        found = search_mixture(rows, aim, search, watch=lambda _: line(line_of)).best
+        found = search_mixture(rows, task, search, watch=lambda _: line(line_of)).best
         assert found is not None
         return found
 

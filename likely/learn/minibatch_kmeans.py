@@ -34,7 +34,7 @@ class Settings(NamedTuple):
     """a centre with less than this share of the weight of the heaviest is put where a row of the batch is"""
 
 
-class Running(NamedTuple):
+class RunningCentres(NamedTuple):
     """Centres that follow batches."""
 
     centres: Array
@@ -45,19 +45,19 @@ class Running(NamedTuple):
     """the weight of rows since centres of little weight were last looked for"""
 
     @classmethod
-    def started(cls, centres: Array) -> "Running":
+    def started(cls, centres: Array) -> "RunningCentres":
         """Return centres that no row has moved yet."""
         return cls(centres, np.zeros(centres.shape))
 
     def after(
         self, batch: Points, weights: Array | None, generator: Generator, revive_below: float, say: Say
-    ) -> tuple["Running", float]:
+    ) -> tuple["RunningCentres", float]:
         """Return the centres after a batch, and its inertia before it.
 
         >>> from likely.learn.kmeans import read_points
         >>> from likely.data.table import read_table
         >>> points = read_points(read_table([[0.0], [2.0], [9.0]]))
-        >>> running = Running.started(np.array([[0.0], [9.0]]) - points.origin)
+        >>> running = RunningCentres.started(np.array([[0.0], [9.0]]) - points.origin)
         >>> moved, inertia = running.after(points, None, np.random.default_rng(0), 0.01, print)
         >>> (moved.centres + points.origin).ravel().tolist(), inertia
         ([1.0, 9.0], 4.0)
@@ -69,12 +69,14 @@ class Running(NamedTuple):
         from_centres = sums.sums["sum"] + more * (sums.origin - batch.origin - self.centres)
         centres = self.centres + from_centres / np.where(weight > 0, weight, 1.0)
         idle = self.idle + (batch.rows if weights is None else float(weights.sum()))
-        moved = Running(centres, weight, idle)
+        moved = RunningCentres(centres, weight, idle)
         if (weight.max(axis=1) == 0).any() or idle >= 10 * len(centres):
             moved = moved._revived(batch, weights, generator, revive_below, say)
         return moved, inertia
 
-    def _revived(self, batch: Points, weights: Array | None, generator: Generator, below: float, say: Say) -> "Running":
+    def _revived(
+        self, batch: Points, weights: Array | None, generator: Generator, below: float, say: Say
+    ) -> "RunningCentres":
         """Put centres of hardly any weight where rows of the batch are, half of its distinct rows at most."""
         counts = self.weight.max(axis=1)
         light = counts < below * counts.max()
@@ -90,13 +92,13 @@ class Running(NamedTuple):
             centres[light] = centres_of_rows(batch, random_rows(number, order, generator, weights))
             # As much weight as the lightest of the others, so that they are not taken away at once.
             weight[light] = counts[~light].min()
-        return Running(centres, weight)
+        return RunningCentres(centres, weight)
 
 
-class Followed(NamedTuple):
+class MiniBatchResult(NamedTuple):
     """Where it ended."""
 
-    running: Running
+    running: RunningCentres
     """the centres"""
     steps: int
     """how many batches they followed"""
@@ -123,7 +125,7 @@ def follow(
     weights: Array | None = None,
     settings: Settings = Settings(),  # noqa: B008  it never changes
     say: Say = lambda _: None,
-) -> Followed:
+) -> MiniBatchResult:
     """Draw batches until it is enough.
 
     ``begin`` returns centres from some rows and their weights; of as many ``times``, those are taken that suit other
@@ -147,7 +149,7 @@ def follow(
         say(f"Inertia for init {i + 1}/{times}: {inertia}")
         if i == 0 or inertia < least:
             least, first = inertia, centres
-    running = Running.started(first)
+    running = RunningCentres.started(first)
     upto = np.cumsum(counts)
     steps = settings.epochs * n // batch
     progress = _Progress(settings, steps, n, batch, settings.tolerance * points.variance, say)
@@ -160,7 +162,7 @@ def follow(
         ended = progress.ended(step, inertia / batch, float(((running.centres - before) ** 2).sum()))
         if ended:
             break
-    return Followed(running, step, -(-step * batch // n), ended, progress.smooth)
+    return MiniBatchResult(running, step, -(-step * batch // n), ended, progress.smooth)
 
 
 def init_size(settings: Settings, k: int, rows: int) -> int:

@@ -85,7 +85,7 @@ def _filled(table: Table, assignment: Assignment, parts: tuple[Part, ...]) -> Ta
     _, codes, weights = assignment
     w = np.ones((len(x), 1)) if weights is None else weights[:, None]
     for group in [*(codes == c for c in np.unique(codes)), slice(None)]:
-        n, means = _middle(x[group], w[group])
+        n, means = _weighted_mean(x[group], w[group])
         x[group] = np.where(np.isnan(x[group]) & (n > 0), means, x[group])
     cells = np.array(Block(table, None).dense(), dtype=np.float64)
     cells[:, full] = x
@@ -103,7 +103,7 @@ def full_columns(table: Table, parts: tuple[Part, ...]) -> list[int]:
     ]
 
 
-def _middle(x: Array, w: Array) -> tuple[Array, Array]:
+def _weighted_mean(x: Array, w: Array) -> tuple[Array, Array]:
     """Return the weight of the cells of every column that are there, and their mean, 0 if there is none."""
     there = ~np.isnan(x)
     n = (there * w).sum(axis=0)
@@ -117,7 +117,7 @@ def standardised(table: Table, parts: tuple[Part, ...], weights: Array, *, white
     missing stay so. Counts and texts become sparse, with other columns beside them; None if they are to be whitened.
     """
     if isinstance(table.cells, SparseRows):
-        return None if whiten else _weighed(table.cells, weights)
+        return None if whiten else _tf_idf(table.cells, weights)
     found, texts = [], []
     w = weights[:, None]
     for part in parts:
@@ -127,14 +127,14 @@ def standardised(table: Table, parts: tuple[Part, ...], weights: Array, *, white
             continue
         for j in range(block.width):
             if block.number(j) in table.strings:
-                texts.append(_weighed(_counted(part.family, block.single(j)), weights))
+                texts.append(_tf_idf(_counted(part.family, block.single(j)), weights))
                 continue
             column = block.single(j).values()[:, 0]
             named = block.number(j) in table.categories or part.family.name == "numbered categories"
             found.append(_indicators(column, w) if named else _scaled(column[:, None], w))
     x = np.hstack(found) if found else np.empty((table.rows, 0))
     if texts:
-        return None if whiten else _beside(x, texts)
+        return None if whiten else _hstack(x, texts)
     return np.ascontiguousarray(x) if x.shape[1] else None
 
 
@@ -144,7 +144,7 @@ def _counted(family: Any, column: Block) -> SparseRows:
     return SparseRows(rows.starts, rows.units, rows.counts.astype(np.float64), len(terms))
 
 
-def _weighed(cells: SparseRows, weights: Array) -> SparseRows:
+def _tf_idf(cells: SparseRows, weights: Array) -> SparseRows:
     """Return rows of length 1 along log(1 + count) of each word, times the logarithm of how rare it is."""
     rows = np.repeat(np.arange(len(weights)), np.diff(cells.starts))
     counts = np.maximum(cells.values, 0).astype(np.float64)
@@ -154,7 +154,7 @@ def _weighed(cells: SparseRows, weights: Array) -> SparseRows:
     return cells._replace(values=values / np.where(lengths > 0, lengths, 1.0)[rows])
 
 
-def _beside(x: Array, texts: list[SparseRows]) -> SparseRows:
+def _hstack(x: Array, texts: list[SparseRows]) -> SparseRows:
     """Put columns of numbers, in which a missing cell is the mean, and sparse ones side by side."""
     n, width = x.shape
     numbers = SparseRows(np.arange(n + 1) * width, np.tile(np.arange(width), n), np.nan_to_num(x).ravel(), width)
@@ -171,8 +171,8 @@ def _beside(x: Array, texts: list[SparseRows]) -> SparseRows:
 def _scaled(x: Array, w: Array) -> Array:
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(invalid="ignore", over="ignore"):  # infinity is refused by those who collect it, in a sentence
-        apart = x - _middle(x, w)[1]
-        deviation = np.sqrt(_middle(apart**2, w)[1])
+        apart = x - _weighted_mean(x, w)[1]
+        deviation = np.sqrt(_weighted_mean(apart**2, w)[1])
         return np.asarray(apart / np.where(deviation > 0, deviation, 1.0))
 
 
@@ -190,7 +190,7 @@ def _indicators(column: Array, w: Array) -> Array:
     values, codes = np.unique(column[there], return_inverse=True)
     z = np.full((len(column), len(values)), np.nan)
     z[there] = np.eye(len(values))[codes]
-    p = _middle(z, w)[1]
+    p = _weighted_mean(z, w)[1]
     spread = np.sqrt((p * (1 - p)).sum())
     return np.asarray((z - p) / (spread if spread > 0 else 1.0))
 
@@ -233,7 +233,7 @@ class Search(NamedTuple):
         return self._replace(starts=(*self.starts, start), best=found if better else best, present=None)
 
 
-class Aim(NamedTuple):
+class MixtureTask(NamedTuple):
     """What is looked for: so many components of these parts, started so, until steps gain less than the tolerance."""
 
     parts: tuple[Part, ...]
@@ -258,55 +258,55 @@ class First(NamedTuple):
         return cls(sample, first_groups(sample, parts, k, STARTS[0], np.random.default_rng(seeds[1])))
 
 
-def search_mixture(rows: Hidden, aim: Aim, search: Search, watch: Callable[[Search], object]) -> Search:
+def search_mixture(rows: Hidden, task: MixtureTask, search: Search, watch: Callable[[Search], object]) -> Search:
     """Run EM from as many starts as there are seeds; ``watch`` is given the search before every further step."""
-    sample = None if aim.first is None else aim.first.sample
+    sample = None if task.first is None else task.first.sample
 
     while len(search.starts) < len(search.seeds) - 1:
         turn = len(search.starts)
         if search.present is None:
-            if isinstance(aim.start, str):
+            if isinstance(task.start, str):
                 sample = sample or Sample.of(rows, search.seeds[0])
-                if aim.first is not None and turn == 0 and aim.start == STARTS[0]:
-                    groups = aim.first.groups
+                if task.first is not None and turn == 0 and task.start == STARTS[0]:
+                    groups = task.first.groups
                 else:
                     generator = np.random.default_rng(search.seeds[turn + 1])
-                    groups = first_groups(sample, aim.parts, aim.k, aim.start, generator, turn)
-                first = collected(sample.table, groups, aim.parts)
-                first = rows.prepared(first, aim.parts, aim.tolerance, aim.most)
+                    groups = first_groups(sample, task.parts, task.k, task.start, generator, turn)
+                first = collected(sample.table, groups, task.parts)
+                first = rows.prepared(first, task.parts, task.tolerance, task.most)
             else:
-                first = collected(rows.table, Assignment(np.arange(aim.k), aim.start, rows.weights), aim.parts)
+                first = collected(rows.table, Assignment(np.arange(task.k), task.start, rows.weights), task.parts)
             search = search._replace(present=EMState(first))
             watch(search)
         assert search.present is not None
         found = em(
             rows,
             search.present,
-            aim.parts,
-            tolerance=aim.tolerance,
-            most=aim.most,
-            restart=partial(restarted, rows, aim),
+            task.parts,
+            tolerance=task.tolerance,
+            most=task.most,
+            restart=partial(restarted, rows, task),
             watch=lambda at, search=search: watch(search._replace(present=at)),  # type: ignore[misc]
         )
         search = search.ended(found)
     return search
 
 
-def restarted(rows: Hidden, aim: Aim, statistics: JointStatistics, joint: Joint) -> JointStatistics:
+def restarted(rows: Hidden, task: MixtureTask, statistics: JointStatistics, joint: Joint) -> JointStatistics:
     """Restart a component, beside those that are left, at the rows that they explain worst."""
     table = rows.table
     weights = np.ones(table.rows) if rows.weights is None else rows.weights
-    taken = _least_likely(joint.log_density(table), weights, float(weights.sum()) / (_SHARE * aim.k))
+    taken = _least_likely(joint.log_density(table), weights, float(weights.sum()) / (_SHARE * task.k))
     worst = np.flatnonzero(taken)
     some = table.taken(worst)
-    label = np.setdiff1d(np.arange(aim.k), statistics.classes)[:1]
+    label = np.setdiff1d(np.arange(task.k), statistics.classes)[:1]
     own = Assignment(label, np.zeros(some.rows, dtype=np.int32), taken[worst])
-    full = full_columns(some, aim.parts)
+    full = full_columns(some, task.parts)
     if full and np.isnan(Block(some, full).values()).any():
         cells, expected = np.array(Block(some, None).dense(), dtype=np.float64), joint.expected(some)
         cells[:, full] = np.where(np.isnan(cells[:, full]), expected[:, full], cells[:, full])
         some = replace(some, cells=cells)
-    return statistics + collect(some, own, aim.parts)
+    return statistics + collect(some, own, task.parts)
 
 
 def _least_likely(log_density: Array, weights: Array, wanted: float) -> Array:

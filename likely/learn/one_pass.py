@@ -1,4 +1,4 @@
-"""Where responsibilities come from. Labels known: one pass over the rows, and the sums are all that is kept."""
+"""One pass over rows: their statistics by known classes or responsibilities, and those of stratified folds."""
 
 import operator
 from collections.abc import Iterator, Sequence
@@ -52,10 +52,10 @@ def collect(
     return JointStatistics(class_weights(assignment), tuple(blocks))
 
 
-def deal(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
+def assign_folds(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
     """Return a stratified fold for each row: those of each class in turn, so every fold has as many of it.
 
-    >>> deal(np.array([0, 1, 0, 1, 1]), 2).tolist()
+    >>> assign_folds(np.array([0, 1, 0, 1, 1]), 2).tolist()
     [0, 0, 1, 1, 0]
     """
     found = np.empty(len(codes), dtype=np.int64)

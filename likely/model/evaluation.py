@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.learn.one_pass import deal
+from likely.learn.one_pass import assign_folds
 from likely.messages import printable
 from likely.statistics import Array, Labels
 
@@ -188,10 +188,10 @@ def check_folds(folds: Any, rows: int) -> None:
         raise ValueError(f"expected at least as many rows as folds, {folds}, got {rows}: use fewer folds")
 
 
-def dealt(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64]:
+def shuffled_folds(codes: NDArray[Any], folds: int, random_state: Any) -> NDArray[np.int64]:
     """Return a cross-validation fold for each row, in random order, or raise if there cannot be so many."""
     check_folds(folds, len(codes))
     order = np.random.default_rng(random_state).permutation(len(codes))
     fold_of = np.empty(len(codes), dtype=np.int64)
-    fold_of[order] = deal(codes[order], folds)
+    fold_of[order] = assign_folds(codes[order], folds)
     return fold_of

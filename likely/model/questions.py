@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,12 @@ from likely.data.schema import Schema
 from likely.engines import engine_of, rows_of, with_labels
 from likely.families import LinearForm, QuadraticForm, on_one_line, subtract_logs
 from likely.joint import Joint
+from likely.lazy import pa
 from likely.messages import printable
 from likely.model.explanation import Explanation
 from likely.model.readers import TableReader
 from likely.model.state import State, few, not_fitted
 from likely.statistics import Array, Labels
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PREDICTION, GROUP = "prediction", "group"
 """The names of the column of answers: classes, and groups that nobody has named."""
@@ -42,8 +40,6 @@ class Answer:
 
     def __call__(self, rows: "pa.Table") -> "pa.Table":
         """Return the answers, in columns of their own, or the cells that were asked for in those that they are of."""
-        import pyarrow as pa
-
         found = self.asked(rows)
         if isinstance(found, pa.Table):
             return found
@@ -62,8 +58,6 @@ class Answer:
 
 def labels_in_text(labels: Any) -> list[str]:
     """Return classes as the names of columns tell them."""
-    import pyarrow as pa
-
     from likely.data.arrow import text_of
 
     return [str(label) for label in text_of(pa.array(labels)).to_pylist()]

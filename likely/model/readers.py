@@ -26,6 +26,7 @@ from likely.data.schema import Column, Schema, check_name
 from likely.data.table import Block, CellBuffer, Columns, SparseRows, Table, read_table
 from likely.engines import rows_of
 from likely.joint import Joint
+from likely.lazy import pa, pc
 from likely.messages import warn
 from likely.statistics import Array, JointStatistics
 
@@ -357,8 +358,6 @@ class TextColumn(Schema):
         predicting: bool = False,
     ) -> Table:
         """Return a batch as a table of texts."""
-        import pyarrow as pa
-
         from likely.text import as_texts
 
         check_name(self.name, list(batch.schema.names), "expected the column of texts")
@@ -472,8 +471,6 @@ def _filled_table(
     X: Any, rows: Any, table: Table, filled: Array, joint: Joint, schema: Schema, generator: "Random | None"
 ) -> Any:
     """Return an Arrow table with what was found in place of missing cells, as the kind of frame that X is."""
-    import pyarrow.compute as pc
-
     given = rows.schema.names
     missing = [name for name in given if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
     found = _completed(table, filled, joint, schema.names, missing)

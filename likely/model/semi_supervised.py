@@ -19,7 +19,7 @@ from likely.data.table import Table
 from likely.ensemble.calibration import LEAST, fitted_temperature
 from likely.families import UnsolvableError
 from likely.learn.hidden import Hidden, em
-from likely.learn.one_pass import deal
+from likely.learn.one_pass import assign_folds
 from likely.model.state import State
 from likely.native import posterior_in_place
 from likely.statistics import Array, Assignment
@@ -36,7 +36,7 @@ _TOLERANCE = 1e-7
 Begin = Callable[[Table, Assignment, NDArray[np.bool_] | None], State]
 
 
-class Judged(NamedTuple):
+class HeldOutLoss(NamedTuple):
     """How well labels that were not given are expected."""
 
     losses: Array
@@ -46,7 +46,7 @@ class Judged(NamedTuple):
     temperature: float
     """by which log posteriors are to be multiplied"""
 
-    def better_than(self, other: "Judged") -> bool:
+    def better_than(self, other: "HeldOutLoss") -> bool:
         """Say whether the losses are less than others, by more than the standard error of their differences."""
         with np.errstate(invalid="ignore"):  # losses are infinite where nothing could be learned
             gain, weights = other.losses - self.losses, self.weights
@@ -75,15 +75,15 @@ class PartiallyLabelled(NamedTuple):
         ``unlabelled``: how much, or "auto": 1 if labels are expected better than without them, and else 0.
         """
         weight = 1.0 if isinstance(unlabelled, str) else unlabelled
-        judged = None
+        held_out = None
         if isinstance(unlabelled, str):
-            judged = self.judged(weight)
-            if not judged.better_than(self.judged(0.0)):
+            held_out = self.held_out_loss(weight)
+            if not held_out.better_than(self.held_out_loss(0.0)):
                 return self.expected(0.0), 0.0
         state = self.expected(weight)
         if state.calibrated and weight > 0:
             # Responsibilities are of a model that knew the labels it was calibrated by: it is less sure than it seems.
-            state = state.tempered((judged or self.judged(weight)).temperature)
+            state = state.tempered((held_out or self.held_out_loss(weight)).temperature)
         return state, weight
 
     def expected(self, weight: float) -> State:
@@ -101,18 +101,18 @@ class PartiallyLabelled(NamedTuple):
             return state.with_statistics(found.statistics)
         others = self.table.taken(~known)
         for _ in range(_STEPS):
-            state = self.begin(*self._weighed(state.comparison.posterior(others), weight))
+            state = self.begin(*self._with_soft_labels(state.comparison.posterior(others), weight))
         return state
 
-    def judged(self, weight: float) -> Judged:
+    def held_out_loss(self, weight: float) -> HeldOutLoss:
         """Take one fold of rows with a label away after the other, and see how well their labels are expected."""
         rows = np.flatnonzero(self.known)
         codes, own = self.assignment.codes[rows], self._weights[rows]
-        nothing = Judged(np.full(len(rows), np.inf), own, 1.0)
+        nothing = HeldOutLoss(np.full(len(rows), np.inf), own, 1.0)
         # By their content, so that neither their order nor how often each is written matters.
         rank = content_ranks(self.table.taken(rows), self.assignment.taken(rows))
         _, first = np.unique(rank, return_index=True)
-        folds = deal(codes[first], min(_FOLDS, len(first)))[rank]
+        folds = assign_folds(codes[first], min(_FOLDS, len(first)))[rank]
         if folds.max() == 0:  # without it none could be learned from
             return nothing
         found = np.empty((len(rows), len(self.assignment.classes)))
@@ -130,14 +130,14 @@ class PartiallyLabelled(NamedTuple):
         _, temperature = fitted_temperature(found, codes, own)
         found *= temperature
         posterior_in_place(found, np.zeros(found.shape[1]), True)
-        return Judged(-found[np.arange(len(rows)), codes], own, temperature)
+        return HeldOutLoss(-found[np.arange(len(rows)), codes], own, temperature)
 
     @property
     def _weights(self) -> Array:
         weights = self.assignment.weights
         return np.ones(self.table.rows) if weights is None else weights
 
-    def _weighed(self, responsibilities: Array, weight: float) -> tuple[Table, Assignment, NDArray[np.bool_]]:
+    def _with_soft_labels(self, responsibilities: Array, weight: float) -> tuple[Table, Assignment, NDArray[np.bool_]]:
         """Return all rows, those without a label once for each class that may be theirs, and which these are.
 
         ``responsibilities``: rows without a label × classes.

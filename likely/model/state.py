@@ -82,7 +82,7 @@ class State:
         return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
 
     @cached_property
-    def textbook(self) -> Joint:
+    def plain_naive_bayes(self) -> Joint:
         """The joint of texts in which words are independent and count as they come: what texts are drawn from."""
         from likely.families.bag import Bag
 
@@ -107,7 +107,7 @@ class State:
             return self.joint  # which says that nothing was learned
         if self.selection is None:
             guessed = sum(part.family.guessed for part in self.parts)
-            return LimitedJoint(self.joint, max(float(self.class_count.sum()) - guessed, 0.0))
+            return SmoothedPosterior(self.joint, max(float(self.class_count.sum()) - guessed, 0.0))
         if self.given_weights is None:
             return Calibrated(self.selection, np.zeros(len(self.selection.classes)))
         with np.errstate(divide="ignore"):
@@ -190,7 +190,7 @@ class Calibrated(NamedTuple):
         return _scaled(base, cells, subtract_logs(scores[rows, one], scores[rows, other]))
 
 
-class LimitedJoint(NamedTuple):
+class SmoothedPosterior(NamedTuple):
     """A joint that is never surer than the number of rows allows: p becomes (n p + p(y)) / (n + 1)."""
 
     joint: Joint
@@ -219,7 +219,7 @@ class LimitedJoint(NamedTuple):
         return _scaled(*self.joint.log_odds(table, one, other), subtract_logs(scores[rows, one], scores[rows, other]))
 
 
-Comparison = Joint | Calibrated | LimitedJoint
+Comparison = Joint | Calibrated | SmoothedPosterior
 """What compares classes."""
 
 

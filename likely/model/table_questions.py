@@ -13,6 +13,7 @@ from likely.density.combination import Combination
 from likely.density.table import TableJoint, hidden_shares
 from likely.density.trees import responsibilities, unknown_rows
 from likely.families import on_one_line
+from likely.lazy import pa
 from likely.messages import printable
 from likely.model.given import Given
 from likely.model.questions import Questions, random_generator
@@ -360,8 +361,6 @@ class TableQuestions:
         ``information`` is the mutual information in nats, ``normalised`` its share of the most that two columns of
         these entropies could have, between 0 and 1.
         """
-        import pyarrow as pa
-
         state = self.fitted()
         found, columns = state.joint.information, state.columns
         entropy = np.diag(found)

@@ -1,4 +1,4 @@
-"""Whether statistics could have come from rows: their shapes, labels, weights and origins agree with each other."""
+"""Checks of statistics from a file: that rows could have had their shapes, labels, weights and origins."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

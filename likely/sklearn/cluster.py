@@ -25,7 +25,7 @@ from likely.learn.kmeans import (
     nearest,
     read_points,
 )
-from likely.learn.minibatch_kmeans import Running, Settings, follow, init_size
+from likely.learn.minibatch_kmeans import RunningCentres, Settings, follow, init_size
 from likely.messages import warn
 from likely.model.centres import CentreQuestions, Centres
 from likely.model.readers import read_first
@@ -360,14 +360,14 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
             table = state.reader.read(X)
             weights = read_weights(sample_weight, table.rows)
             points, centres = state.points(table)
-            running = Running(centres, state.statistics.restored().sums["weight"], self._idle)
+            running = RunningCentres(centres, state.statistics.restored().sums["weight"], self._idle)
         else:
             table = read_first(X)
             weights = read_weights(sample_weight, table.rows)
             self._check_against(table)
             points = read_points(table, weights=weights)
             self._random_state = check_random_state(self.random_state)
-            running = Running.started(self._begin(points, weights, self._random_state))
+            running = RunningCentres.started(self._begin(points, weights, self._random_state))
             self.n_steps_ = 0
         if not hasattr(self, "_random_state"):
             self._random_state = check_random_state(self.random_state)
@@ -399,7 +399,7 @@ class MiniBatchKMeans(CentreFace, cluster.MiniBatchKMeans):  # type: ignore[misc
             float(self.reassignment_ratio),
         )
 
-    def _hold_running(self, table: Table, running: Running, points: Points) -> None:
+    def _hold_running(self, table: Table, running: RunningCentres, points: Points) -> None:
         self._idle = running.idle
         sums = cluster_sums(running.weight, np.zeros(running.weight.shape), running.centres + points.origin)
         self._hold_centres(table, points, running.centres, sums)

@@ -14,7 +14,7 @@ from likely.data.table import Block, SparseRows, Table
 from likely.estimators import fitting
 from likely.estimators.fitting import Guessed, Plan
 from likely.families import Gaussian, UnsolvableError, on_one_line, readable_errors
-from likely.families.gaussian import Directions, FlatDirections, by_means, by_total
+from likely.families.gaussian import Directions, FlatDirections, eigen_directions, svd_directions
 from likely.joint import Joint, Part
 from likely.messages import warn
 from likely.model.questions import Questions
@@ -184,8 +184,8 @@ class _Linear(_Fitted):
     def directions(self) -> Directions:
         """The directions that tell classes apart."""
         if self.settings["solver"] == "svd":
-            return by_means(self.density, self.joint.weights, self.settings["tol"])
-        return by_total(self.density, self.family.total(self.statistics.blocks[0]))
+            return svd_directions(self.density, self.joint.weights, self.settings["tol"])
+        return eigen_directions(self.density, self.family.total(self.statistics.blocks[0]))
 
     @cached_property
     def comparison(self) -> Joint:

@@ -19,7 +19,7 @@ from likely.data.table import Table
 from likely.em import iterate
 from likely.families import Density, Gaussian
 from likely.families.gaussian import DiagonalGaussian, FullGaussian
-from likely.families.moments import Moments, over
+from likely.families.moments import Moments, safe_divide
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden
 from likely.learn.one_pass import collect
@@ -64,7 +64,7 @@ class ComponentGaussian(Gaussian):
         covariances = self.structure.covariances(moments, statistics)
         if self.covariance == "full":
             return full_density(moments.mean, covariances + self.added * np.eye(covariances.shape[1]))
-        rounding = _LEFT_BY_ROUNDING * over(moments.mean**2, moments.n)
+        rounding = _LEFT_BY_ROUNDING * safe_divide(moments.mean**2, moments.n)
         if self.covariance == "spherical":
             rounding = rounding.mean(axis=1, keepdims=True)
         return diagonal_density(moments.mean, np.where(covariances > 0, covariances, rounding) + self.added)

@@ -18,7 +18,7 @@ from likely import TextClassifier
 from likely.data.table import Block, SparseRows, Table
 from likely.ensemble import discounting, refining
 from likely.ensemble.discounting import _of_most_documents
-from likely.ensemble.refining import Unrefined, descended, newton, times, transposed
+from likely.ensemble.refining import BaseLogits, lbfgs, newton, times, transposed
 from likely.families.discounted import Refinement
 from likely.persistence import file as files
 from likely.text import Analyzer
@@ -34,7 +34,7 @@ def unrefined(seed, rows=60, words=15, classes=3):
     scores = generator.normal(0, 1, (rows, classes)) + np.eye(classes)[y]
     sparse = scipy.sparse.csr_array(x)
     given = SparseRows(sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data, words)
-    return x.astype(float), Unrefined(given, scores, y, generator.random(rows) * 3)
+    return x.astype(float), BaseLogits(given, scores, y, generator.random(rows) * 3)
 
 
 def loss(x, texts, delta):
@@ -94,13 +94,13 @@ def test_one_step_is_the_formula(tile, seed):
 def test_many_steps_end_at_the_minimum(seed):
     x, texts = unrefined(seed)
     best = least(x, texts, maxiter=500, ftol=1e-14, gtol=1e-9)
-    found = [loss(x, texts, descended(texts, steps)) for steps in (1, 2, 3, 4, 40)]
-    first = x.T @ texts.excess(texts.probabilities())
+    found = [loss(x, texts, lbfgs(texts, steps)) for steps in (1, 2, 3, 4, 40)]
+    first = x.T @ texts.residual(texts.probabilities())
     assert found[0] < loss(x, texts, np.zeros_like(best))
     assert all(np.diff(found) < 1e-5)
     # Where the slope is a thousandth of the first, the pull of 4 leaves no more than this.
     assert found[-1] - loss(x, texts, best) < 1e-6 * (first**2).sum() / 8 + 1e-9
-    np.testing.assert_allclose(descended(texts, 40), best, atol=1e-3 * np.sqrt((first**2).sum()) / 4)
+    np.testing.assert_allclose(lbfgs(texts, 40), best, atol=1e-3 * np.sqrt((first**2).sum()) / 4)
 
 
 @pytest.mark.parametrize("tile", [1, 1 << 23])
@@ -109,7 +109,7 @@ def test_ten_steps_are_as_good_as_those_of_scipy(tile, monkeypatch):
     x, texts = unrefined(1, rows=400, words=120, classes=5)
     theirs = least(x, texts, maxiter=10)
     best = least(x, texts, maxiter=500, ftol=1e-14, gtol=1e-9)
-    left, allowed = (loss(x, texts, delta) - loss(x, texts, best) for delta in (descended(texts), theirs))
+    left, allowed = (loss(x, texts, delta) - loss(x, texts, best) for delta in (lbfgs(texts), theirs))
     assert left <= 1.2 * allowed + 1e-6 * loss(x, texts, best)
 
 
@@ -154,7 +154,7 @@ def test_the_whole_model_is_the_formulas(refine, monkeypatch):
     """Z of the texts comes from the core; all that follows is written out."""
     texts, y = made(600)
     met = []
-    name = "descended" if refine == "full" else "newton"
+    name = "lbfgs" if refine == "full" else "newton"
     step = getattr(refining, name)
 
     def watched(given, *ends):
@@ -179,12 +179,12 @@ def test_the_whole_model_is_the_formulas(refine, monkeypatch):
     density = plain.fitted().joint.densities[0]
     assert density.terms.to_pylist() == terms
     mean = without.exponents.reshape(2, -1).mean(axis=0)
-    trust = np.sqrt(np.maximum(mean / mean.max(), 0.02))[density.groups]
-    x = np.log1p(counts) * trust * ((lengths / without.usual) ** -without.power)[:, None]
+    group_weight = np.sqrt(np.maximum(mean / mean.max(), 0.02))[density.groups]
+    x = np.log1p(counts) * group_weight * ((lengths / without.usual) ** -without.power)[:, None]
     order = np.argsort(x @ np.arange(len(terms)))
     dense = scipy.sparse.csr_array((given.x.values, given.x.indices, given.x.starts)).toarray()
     np.testing.assert_allclose(dense[np.argsort(dense @ np.arange(len(terms)))], x[order], rtol=1e-4, atol=1e-6)
-    scores = trust[:, None] * delta
+    scores = group_weight[:, None] * delta
     if refine == "full":
         np.testing.assert_array_equal(family.exponents, without.exponents)
         np.testing.assert_allclose(family.refinement.scores, scores, rtol=1e-5)

@@ -27,7 +27,7 @@ from likely.ensemble.members import (
     choose_discriminant,
     choose_mixture,
     choose_naive_bayes,
-    class_shares,
+    class_proportions,
     log_posteriors,
 )
 from likely.ensemble.missing_patterns import MissingPairs
@@ -92,7 +92,7 @@ def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) ->
         assignment = assignment._replace(weights=np.random.default_rng(0).integers(1, 4, 240).astype(float))
     rows = DistinctRows(table, assignment, counted_columns(table, assignment.weights))
     encoding, _ = next(each for [each, *_] in selecting._candidates(rows, 3) if each[1] is choose)
-    folds = Folds.dealt(assignment, 5)
+    folds = Folds.assigned(assignment, 5)
     chosen = choose(encoding.encoded(table), folds)
     member = selecting.Member(encoding, chosen.family)
     for f in range(5):
@@ -100,7 +100,7 @@ def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) ->
             rows_of(table, assignment, np.flatnonzero(rows)) for rows in (folds.fold_of != f, folds.fold_of == f)
         )
         weights = others[1].weights
-        shares = class_shares(np.bincount(others[1].codes, weights, 3).astype(float))
+        shares = class_proportions(np.bincount(others[1].codes, weights, 3).astype(float))
         density = chosen.family.solve(collect(*others, (member.part,)).blocks[0])
         expected = log_posteriors(density, encoding.encoded(held[0]), np.log(shares))
         np.testing.assert_allclose(chosen.log_posteriors[folds.fold_of == f], expected, rtol=1e-6, atol=1e-8)
@@ -108,7 +108,7 @@ def test_out_of_fold_is_a_refit_without_the_fold(choose: Any, weighted: bool) ->
 
 def test_folds_are_stratified_and_even() -> None:
     y = np.repeat([0, 1, 2], [50, 23, 7])
-    folds = Folds.dealt(assigned(y), 5)
+    folds = Folds.assigned(assigned(y), 5)
     table = np.array([np.bincount(folds.fold_of[y == k], minlength=5) for k in range(3)])
     assert (np.ptp(table, axis=1) <= 1).all()
     assert np.ptp(table.sum(axis=0)) <= 1

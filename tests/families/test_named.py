@@ -114,10 +114,10 @@ def test_a_full_covariance_fills_by_regression():
 @pytest.mark.parametrize("folds", [2, 3, 7])
 def test_folds_are_collected_in_one_pass(folds):
     table, assignment = rows(140)
-    dealt = np.arange(140) % folds
-    pieces = collect_folds(table, assignment, dealt, PARTS)
+    fold_of = np.arange(140) % folds
+    pieces = collect_folds(table, assignment, fold_of, PARTS)
     for fold, (piece, others) in enumerate(zip(pieces, all_but_each(pieces), strict=True)):
-        for got, kept in ((piece, dealt == fold), (others, dealt != fold)):
+        for got, kept in ((piece, fold_of == fold), (others, fold_of != fold)):
             want = Joint.solve(collect(table.taken(kept), assignment.taken(kept), PARTS), PARTS, table.columns)
             np.testing.assert_allclose(
                 Joint.solve(got, PARTS, table.columns).posterior(table), want.posterior(table), atol=1e-9

@@ -20,7 +20,7 @@ from likely.estimators.fitting import open_hidden
 from likely.families import Bernoulli, Categorical, Exponential, Gamma, Gaussian, Poisson
 from likely.joint import Joint, Part
 from likely.learn.hidden import Hidden, em
-from likely.learn.mixtures import Aim, collected, restarted
+from likely.learn.mixtures import MixtureTask, collected, restarted
 from likely.learn.one_pass import collect
 from likely.statistics import Assignment, Responsibilities
 
@@ -424,12 +424,14 @@ def test_an_empty_component_is_restarted_where_rows_are_explained_worst(covarian
     X[np.random.default_rng(1).random(X.shape) < holes] = np.nan
     rows = Hidden(read_table(X))
     parts = (Part(Gaussian(covariance, pseudo_rows=1e-4, uncorrelated=True), None),)
-    aim = Aim(parts, 3, None, 1e-9, 1000)
+    task = MixtureTask(parts, 3, None, 1e-9, 1000)
     start = np.repeat([0, 1, 1], 100).astype(np.int32)
     first = collected(rows.table, Assignment(np.arange(3), start), parts)  # the third has no row
-    options = {"tolerance": aim.tolerance, "most": aim.most}
+    options = {"tolerance": task.tolerance, "most": task.most}
     without = em(rows, first, parts, **options)
-    found = em(rows, first, parts, **options, restart=lambda statistics, joint: restarted(rows, aim, statistics, joint))
+    found = em(
+        rows, first, parts, **options, restart=lambda statistics, joint: restarted(rows, task, statistics, joint)
+    )
     assert (found.removed, found.restarted, without.removed) == (0, 1, 1)
     assert found.joint.weights == pytest.approx(np.full(3, 1 / 3), abs=0.02)
     assert found.log_likelihood > without.log_likelihood + 100

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, brier_score_loss, confusion_matrix, log_loss
 
 from likely import GaussianDiscriminant, NaiveBayes
-from likely.model.evaluation import Evaluation, dealt
+from likely.model.evaluation import Evaluation, shuffled_folds
 
 X, Y = load_iris(return_X_y=True)
 
@@ -17,7 +17,7 @@ X, Y = load_iris(return_X_y=True)
 def test_equals_fitting_every_fold(model, holes):
     x = np.where(np.random.default_rng(0).random(X.shape) < holes, np.nan, X)
     result = model.evaluate(x, Y, folds=5)
-    places = dealt(Y, 5, 0)
+    places = shuffled_folds(Y, 5, 0)
     for fold in range(5):
         held = places == fold
         want = type(model)(**model.get_params()).fit(x[~held], Y[~held]).predict_proba(x[held])
@@ -56,5 +56,5 @@ def test_folds_that_cannot_be(folds, what):
 
 
 def test_folds_have_their_share_of_each_class():
-    counts = np.array([np.bincount(Y[dealt(Y, 10, 3) == fold], minlength=3) for fold in range(10)])
+    counts = np.array([np.bincount(Y[shuffled_folds(Y, 10, 3) == fold], minlength=3) for fold in range(10)])
     assert (counts == 5).all()

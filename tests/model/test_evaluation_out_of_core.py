@@ -13,7 +13,7 @@ from engines import Frames, people, spark_frame, spark_session, split
 from likely import Classifier, GaussianDiscriminant, NaiveBayes
 from likely.cli import run
 from likely.data import folds
-from likely.data.folds import Frequent, HashedFolds, fold_seed
+from likely.data.folds import FrequentItems, HashedFolds, fold_seed
 from likely.data.hashing import row_keys
 from likely.data.labelled import LabelledRows, Labelling
 from likely.data.rows import open_rows
@@ -83,7 +83,7 @@ def keys_of(model, frame, seed):
     return row_keys(*LabelledRows(rows, Labelling(schema, "income")).all(), seed)
 
 
-def dealt(model, frame, count, seed):
+def folds_of(model, frame, count, seed):
     """Deal rows out one by one: by their keys, and those that come again and again as copies that are told apart."""
     keys = keys_of(model, frame, seed)
     found = (keys % np.uint64(count)).astype(int)
@@ -97,7 +97,7 @@ def dealt(model, frame, count, seed):
 
 def plainly(model, frame, count=4, random_state=0):
     """Evaluate by a loop over folds, in which a new model is fitted."""
-    places = dealt(model, frame, count, fold_seed(random_state))
+    places = folds_of(model, frame, count, fold_seed(random_state))
     classes = np.unique(frame.income)
     probabilities = np.zeros((len(frame), len(classes)))
     for fold in range(count):
@@ -265,13 +265,13 @@ def test_what_cannot_be_is_said_in_one_sentence():
 
 def test_folds_are_even_and_equal_rows_are_spread_over_all():
     frame = people(20_000).assign(age=np.random.default_rng(0).normal(size=20_000))
-    places = dealt(NaiveBayes(), frame, 10, fold_seed(0))
-    others = dealt(NaiveBayes(), frame, 10, fold_seed(1))
-    # Of 2,000 rows that are dealt at random, five standard deviations are some 210.
+    places = folds_of(NaiveBayes(), frame, 10, fold_seed(0))
+    others = folds_of(NaiveBayes(), frame, 10, fold_seed(1))
+    # Of 2,000 rows that are assigned at random, five standard deviations are some 210.
     assert np.abs(np.bincount(places, minlength=10) - 2000).max() < 210
     assert np.abs(np.bincount(places * 10 + others, minlength=100) - 200).max() < 5 * 200**0.5
     same = pd.concat([frame.iloc[:1]] * 20_000, ignore_index=True)
-    assert np.abs(np.bincount(dealt(NaiveBayes(), same, 10, fold_seed(0)), minlength=10) - 2000).max() < 210
+    assert np.abs(np.bincount(folds_of(NaiveBayes(), same, 10, fold_seed(0)), minlength=10) - 2000).max() < 210
 
 
 def test_few_distinct_rows_are_evaluated_as_honestly_as_in_memory():
@@ -295,7 +295,7 @@ def test_rows_that_come_often_are_found_wherever_they_lie(count, monkeypatch):
     generator = np.random.default_rng(0)
     keys = np.concatenate([generator.integers(0, 2**63, 500), np.repeat([7, 9], [300, 90]), np.repeat(11, 80)])
     keys = generator.permutation(keys).astype(np.uint64)
-    parts = [Frequent.of(part) for part in np.array_split(keys, count)]
+    parts = [FrequentItems.of(part) for part in np.array_split(keys, count)]
     found = parts[0]
     for part in parts[1:]:
         found = found.plus(part)

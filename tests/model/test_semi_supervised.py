@@ -38,7 +38,7 @@ def blobs(n=400, seed=0):
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_a_missing_label_in_a_list_is_minus_one(missing):
-    classes, codes = read_labels(["b", missing, "a"], 3, partly=True)
+    classes, codes = read_labels(["b", missing, "a"], 3, partially_labelled=True)
     assert classes.tolist() == ["a", "b"]
     assert codes.tolist() == [1, -1, 0]
 
@@ -53,7 +53,7 @@ def test_a_missing_label_in_a_list_is_minus_one(missing):
     ],
 )
 def test_missing_labels_of_other_types(labels):
-    classes, codes = read_labels(labels, 3, partly=True)
+    classes, codes = read_labels(labels, 3, partially_labelled=True)
     assert [int(label) for label in classes] == [0, 1]
     assert codes.tolist() == [1, -1, 0]
 
@@ -127,7 +127,7 @@ def test_no_step_lowers_the_likelihood(columns):
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 2, "high", "low")})
     model = NaiveBayes(columns if isinstance(columns, dict) else "auto").fit(frame, y)
     table = model.fitted().reader.read(frame)
-    rows = Hidden(table, read_assignment(hidden(y, 0.05), None, 200, partly=True).codes)
+    rows = Hidden(table, read_assignment(hidden(y, 0.05), None, 200, partially_labelled=True).codes)
     known = model.fitted()
     told = em(rows, known.statistics, known.parts, tolerance=0.0, most=20).log_likelihoods
     assert len(told) > 3
@@ -255,12 +255,12 @@ def test_a_model_that_cannot_be_solved_without_a_fold_leaves_them_out():
     left[:4] = ["a", "a", "b", "b"]
     rows = PartiallyLabelled(
         read_table(X),
-        read_assignment(left, None, 40, partly=True),
+        read_assignment(left, None, 40, partially_labelled=True),
         partial(begin, GaussianDiscriminant(shrinkage=0.0).plan()),
     )
-    judged = rows.judged(1.0)
-    assert np.isinf(judged.losses).all()
-    assert not judged.better_than(rows.judged(0.0))
+    held_out = rows.held_out_loss(1.0)
+    assert np.isinf(held_out.losses).all()
+    assert not held_out.better_than(rows.held_out_loss(0.0))
 
 
 @pytest.mark.parametrize("make", [NaiveBayes, GaussianDiscriminant, Classifier])
@@ -322,16 +322,16 @@ def test_labels_that_are_masked_or_of_arrow_or_dates():
     import pyarrow as pa
 
     masked = np.ma.masked_array([0, 1, 1], mask=[False, False, True])
-    assert read_labels(masked, 3, partly=True)[1].tolist() == [0, 1, -1]
-    classes, codes = read_labels(pa.array(["yes", None, "no"]), 3, partly=True)
+    assert read_labels(masked, 3, partially_labelled=True)[1].tolist() == [0, 1, -1]
+    classes, codes = read_labels(pa.array(["yes", None, "no"]), 3, partially_labelled=True)
     assert (classes.tolist(), codes.tolist()) == (["no", "yes"], [1, -1, 0])
     nullable = (pa.array([3, None, 5]), pl.Series([3, None, 5]), pd.array([3, None, 5], dtype="Int64"))
     for labels in (*nullable, pd.Series(nullable[-1]), pa.chunked_array([[3, None], [5]])):
-        classes, codes = read_labels(labels, 3, partly=True)
+        classes, codes = read_labels(labels, 3, partially_labelled=True)
         assert (classes.dtype.kind, classes.tolist(), codes.tolist()) == ("i", [3, 5], [0, -1, 1])
     moments = pl.Series([1, 2, None]).cast(pl.Datetime("ns"))
-    assert read_labels(moments, 3, partly=True)[0].astype(np.int64).tolist() == [1, 2]
+    assert read_labels(moments, 3, partially_labelled=True)[0].astype(np.int64).tolist() == [1, 2]
     with pytest.warns(UserWarning, match="column-vector"):
         assert read_labels(pl.DataFrame({"y": [3, 4]}), 2)[1].tolist() == [0, 1]
     dates = np.array(["2024-01-01", "NaT", "2023-01-01"], dtype="datetime64[D]")
-    assert read_labels(dates, 3, partly=True)[1].tolist() == [1, -1, 0]
+    assert read_labels(dates, 3, partially_labelled=True)[1].tolist() == [1, -1, 0]
