@@ -16,6 +16,8 @@ from likely.data.table import Block, Table
 from likely.lazy import pa, pc
 from likely.statistics import Array, Labels
 
+# Below this, floats are integers of 64 bits to the last digit.
+_EXACT = 2.0**53
 # What stands for a part of dates that nobody has seen.
 _UNKNOWN = (("year", "1970"), ("month", "January"), ("weekday", "Monday"), ("hour", "0"))
 
@@ -46,6 +48,8 @@ def completed(table: Table, filled: Array, j: int, names: Labels | None) -> NDAr
 
 def _whole(values: Array, kind: type) -> NDArray[Any]:
     """Return numbers as integers or booleans, None where one is missing."""
+    if (np.abs(values) < _EXACT).all():  # none is missing, and all are integers of 64 bits
+        return np.rint(values).astype(np.int64).astype(kind).astype(object)
     return np.array([None if np.isnan(value) else kind(round(value)) for value in values.tolist()], dtype=object)
 
 
@@ -53,6 +57,10 @@ def whole_numbers(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
     """Return whole numbers in a type of them; those beyond its range become the nearest that it has."""
     range_ = np.iinfo(kind.to_pandas_dtype())
     least, most = int(range_.min), int(range_.max)
+    try:
+        return pa.array(np.clip(values.astype(np.int64), least, most).astype(kind.to_pandas_dtype()), kind)
+    except (TypeError, OverflowError):  # one is missing, or beyond 64 bits
+        pass
     return pa.array([None if value is None else min(max(value, least), most) for value in values.tolist()], kind)
 
 

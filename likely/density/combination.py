@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from likely.density.columns import (
 )
 from likely.density.evidence import Evidence
 from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
-from likely.density.scores import ScoreTables, fit_scores
+from likely.density.scores import ScoreTables, continued_scores, fit_scores
 from likely.density.structure import Pairs, entropies, maximum_tree
 from likely.density.trees import (
     COARSE,
     Drawn,
     Learned,
+    continued_trees,
     drawn_components,
     fit_tree,
     fit_trees,
@@ -264,34 +265,46 @@ def combination_weights(logs: Array, weights: Array | None = None) -> Array:
     return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=500).at
 
 
-def embedded(rows: Encoded, importance: Array | None = None) -> NDArray[np.float32]:
-    """Return rows as points for first groups: levels one-hot, scores × .8; what is missing at the mean."""
-    parts: list[Array] = []
-    index = {j: number for number, (j, _) in enumerate(numbers(rows.columns))}
-    for j, (column, size) in enumerate(zip(rows.columns, level_counts(rows.columns).tolist(), strict=True)):
-        factor = 1.0 if importance is None else float(importance[j])
-        if factor <= 0:
-            continue
-        is_number = isinstance(column, NumberColumn) and column.bins > 1
-        if is_number:
-            parts.append(factor * 0.8 * np.nan_to_num(rows.z[:, [index[j]]]))
-        if size > is_number:
-            one_hot = (rows.levels[:, [j]] == np.arange(size - is_number)).astype(np.float32)
-            missing = rows.levels[:, j] < 0
-            if not missing.all():
-                weights = None if rows.weights is None else rows.weights[~missing]
-                one_hot -= np.average(one_hot[~missing], axis=0, weights=weights)
-            one_hot[missing] = 0
-            parts.append(factor * one_hot)
-    if not parts:
-        return np.zeros((rows.rows, 1), dtype=np.float32)
-    return np.concatenate(parts, axis=1).astype(np.float32)
+class Points(NamedTuple):
+    """Rows as points for first groups: levels one-hot, scores × .8; what is missing at the mean."""
+
+    values: NDArray[np.float32]
+    column: NDArray[np.int64]
+    """the column of the table that each coordinate is of"""
+
+    @classmethod
+    def of(cls, rows: Encoded) -> "Points":
+        """Embed rows."""
+        parts, owners = [np.zeros((rows.rows, 0), dtype=np.float32)], []
+        index = {j: number for number, (j, _) in enumerate(numbers(rows.columns))}
+        for j, (column, size) in enumerate(zip(rows.columns, level_counts(rows.columns).tolist(), strict=True)):
+            is_number = isinstance(column, NumberColumn) and column.bins > 1
+            if is_number:
+                parts.append((0.8 * np.nan_to_num(rows.z[:, [index[j]]])).astype(np.float32))
+            if size > is_number:
+                one_hot = (rows.levels[:, [j]] == np.arange(size - is_number)).astype(np.float32)
+                missing = rows.levels[:, j] < 0
+                if not missing.all():
+                    weights = None if rows.weights is None else rows.weights[~missing]
+                    one_hot -= np.average(one_hot[~missing], axis=0, weights=weights).astype(np.float32)
+                one_hot[missing] = 0
+                parts.append(one_hot)
+            owners += [j] * (size)
+        return cls(np.concatenate(parts, axis=1), np.array(owners, dtype=np.int64))
+
+    def weighed(self, importance: Array) -> NDArray[np.float32]:
+        """Return points whose coordinates count as much as their columns."""
+        factors = importance[self.column].astype(np.float32)
+        kept = factors > 0
+        return np.ascontiguousarray(self.values[:, kept] * factors[kept])
 
 
 def first_groups(
     points: NDArray[np.float32], k: int, generator: np.random.Generator, weights: Array | None, iterations: int
 ) -> NDArray[np.int64]:
     """Return the group of each row that k-means finds, from k-means++."""
+    if not points.shape[1]:
+        points = np.zeros((len(points), 1), dtype=np.float32)
     read = read_points(Table(points), weights=weights)
     found = next(restarts(read, k, "k-means++", 1, generator, weights, iterations))
     return found.labels.astype(np.int64)
@@ -301,6 +314,9 @@ def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
     """Fit one of KINDS to rows."""
     generator = np.random.default_rng(seed)
     d, n = len(rows.columns), rows.weight
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows))
+    points = Points.of(rows)
     if kind == "hidden trees":
         k = int(min(32, max(2, n // 6)))
         codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
@@ -312,13 +328,26 @@ def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
             importance[j] = max(importance.max(), 0.5)
             importance /= importance.max()
             importance[importance < 0.1] = 0
-            groups[:, j] = first_groups(embedded(rows, importance), k, generator, rows.weights, 5)
+            groups[:, j] = first_groups(points.weighed(importance), k, generator, rows.weights, 5)
         prior = HiddenTreePrior.of(rows, maximum_tree(information))
         return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
     m = sum(column.bins > 1 for _, column in numbers(rows.columns))
-    if kind == "tree":
-        return Member.of(kind, fit_tree(rows))
     k = int({"trees": min(10, n // 20), "scores": min(30, n // (m + 15))}[kind])
-    groups_ = None if k <= 1 else first_groups(embedded(rows), k, generator, rows.weights, 8)
+    groups_ = None if k <= 1 else first_groups(points.values, k, generator, rows.weights, 8)
     fit = fit_scores if kind == "scores" else fit_trees
     return Member.of(kind, fit(rows, groups_, max(k, 1)))
+
+
+def continued(member: Member, rows: Encoded, steps: int) -> Member:
+    """Take so many more EM steps from a member that was fitted to some of the rows."""
+    kind, density = member.kind, cast("Any", member.density)
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows))
+    if kind == "hidden trees":
+        prior = HiddenTreePrior.of(rows, density.structure)
+        return Member.of(kind, (prior, fit_hidden_tree(rows, density, prior, steps=steps)))
+    if kind == "scores":
+        return Member.of(kind, continued_scores(rows, density, steps=steps))
+    shares = responsibilities(density.log_components(rows))
+    tree_prior, found = continued_trees(rows, shares, steps=steps)
+    return Member.of(kind, (tree_prior, found.learned))

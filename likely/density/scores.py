@@ -20,6 +20,8 @@ from likely.statistics import Array
 _TABLE_ROWS = 10.0
 _PSEUDO = (1.0, 3.0, 10.0, 30.0)
 _MEAN_ROWS = 0.5
+# EM steps at most, and the gain of each row that is too little for more.
+_STEPS, _TOLERANCE = 20, 1e-3
 # The pooled covariance: so much of its own diagonal, and of 1; and what every covariance has beside.
 _DIAGONAL, _UNIT, _RIDGE = 0.1, 1e-3, 1e-6
 
@@ -231,20 +233,11 @@ class ScoreDensity:
                 out.append(found.get(j, shares.sum(axis=1, keepdims=True)))
                 continue
             column, answer = self.columns[j], np.zeros((rows.rows, self.columns[j].support))
-            atoms = column.levels - 1
-            for c in range(len(self.weights)):
-                near = np.flatnonzero(shares[:, c] > _NEGLIGIBLE)
-                if not len(near):
-                    continue
-                part, share = rows.taken(near), shares[near, c]
-                free = share
-                if atoms:
-                    one = np.zeros((len(near), len(self.weights)))
-                    one[:, c] = share
-                    own = self._levels(part, [chosen[j]], case, one)[0]
-                    answer[near, :atoms] += own[:, :-1]
-                    free = own[:, -1]
-                answer[near, atoms:] += free[:, None] * self._score_bins(part, c, place[j], column.bins, case)
+            atoms, free = column.levels - 1, np.where(rows.levels[:, [j]] < 0, shares, 0.0)
+            if atoms:
+                answer[:, :atoms] = self._levels(rows, [chosen[j]], case, shares)[0][:, :-1]
+                free = free * self._free(rows, chosen[j], case, shares)
+            answer[:, atoms:] = self._score_bins(rows, place[j], column.bins, case, np.ascontiguousarray(free))
             out.append(answer)
         return out
 
@@ -258,24 +251,31 @@ class ScoreDensity:
         parts = native.tree_marginals(self.forest.arrays, codes, likelihoods, shares, chosen)
         return np.split(parts, np.cumsum(self.forest.levels[chosen])[:-1], axis=1)
 
-    def _score_bins(self, rows: Encoded, c: int, i: int, bins: int, case: "Case | None") -> Array:
-        """Return p(u of a score in each bin | the others, component), rows × bins."""
-        from scipy.special import ndtr, ndtri
+    def _free(self, rows: Encoded, chosen: int, case: "Case | None", shares: Array) -> Array:
+        """Return p(a number is none of its atoms | what is known, component), rows × components."""
+        assert self.forest is not None
+        codes, likelihoods = self._codes(rows), None
+        if case is not None:
+            codes, likelihoods = case.levels(self, codes)
+        return native.tree_last_levels(self.forest.arrays, codes, likelihoods, shares, [chosen])
+
+    def _score_bins(self, rows: Encoded, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
+        """Return p(u of a score in each bin | the others), mixed by responsibilities, rows × bins."""
+        from scipy.special import ndtri
 
         z, edges = self._scores(rows), ndtri(np.arange(1, bins) / bins)
-        ranges = {} if case is None else {j: ends for j, ends in case.ranges.items() if np.isnan(z[:, j]).all()}
-        out = np.empty((len(z), bins))
+        if case is None or not case.ranges:
+            return native.conditional_bins(z, self.mean, self.covariance, shares, i, edges)
+        out = np.zeros((len(z), bins))
         known = ~np.isnan(z)
         known[:, i] = False
         patterns, index = np.unique(known, axis=0, return_inverse=True)
         for p, there in enumerate(patterns):
-            own = np.flatnonzero(index.ravel() == p)
-            if case is None or not ranges:
-                mean, deviation = conditional(self.mean[c], self.covariance[c], z[own], there, [i])
-                below = ndtr((edges - mean) / np.sqrt(deviation[0, 0]))
-                out[own] = np.diff(below, axis=1, prepend=0.0, append=1.0)
-            else:
-                out[own] = Inside.of(self, c, z[own], there, case).bins(self, c, case, z[own], there, i, edges)
+            for c in range(len(self.weights)):
+                own = np.flatnonzero((index.ravel() == p) & (shares[:, c] > _NEGLIGIBLE))
+                if len(own):
+                    inside = Inside.of(self, c, z[own], there, case)
+                    out[own] += shares[own, c, None] * inside.bins(self, c, case, z[own], there, i, edges)
         return out
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
@@ -523,9 +523,19 @@ def _lattice(dimensions: int) -> tuple[Array, Array]:
 
 
 def fit_scores(
-    rows: Encoded, groups: NDArray[np.int64] | None, k: int, *, steps: int = 20, tolerance: float = 1e-3
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int
 ) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
     """Fit a mixture of k components by EM from first groups of rows."""
     prior = ScorePrior(rows.columns, ScoreTables.of(rows))
     first = np.ones((rows.rows, 1)) if groups is None else 0.9 * np.eye(k)[groups] + 0.1 / k
-    return prior, fit_mixture(prior, prior.first(k), first, rows, steps=steps, tolerance=tolerance).learned
+    found = fit_mixture(prior, prior.first(k), first, rows, steps=_STEPS, tolerance=_TOLERANCE)
+    return prior, found.learned
+
+
+def continued_scores(
+    rows: Encoded, density: ScoreDensity, *, steps: int
+) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
+    """Take more EM steps, on these rows, from a mixture of others."""
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows))
+    shares = responsibilities(density.log_components(rows))
+    return prior, fit_mixture(prior, density, shares, rows, steps=steps, tolerance=_TOLERANCE).learned

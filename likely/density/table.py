@@ -26,6 +26,7 @@ from likely.density.combination import (
     Member,
     MissingCells,
     combination_weights,
+    continued,
     fit_member,
 )
 from likely.density.evidence import Evidence
@@ -81,7 +82,7 @@ class TableJoint:
         every = Assignment(np.zeros(1), np.zeros(table.rows, dtype=np.int32), weights)
         keys = row_keys(table, every, seed)
         order = np.argsort(keys, kind="stable")
-        sample = order[:ENOUGH] if table.rows > ENOUGH else np.arange(table.rows)
+        sample = order[:ENOUGH]
         say(lambda: "looking at columns")
         columns, names = table_columns(table, weights)
         part, own = table.taken(sample), None if weights is None else weights[sample]
@@ -162,16 +163,15 @@ class TableJoint:
             yield self.encode(table.between(first, first + _BATCH))
 
     def values_of(self, j: int) -> NDArray[Any]:
-        """Return the values of a column in the order of the probabilities of ``answers``."""
+        """Return the values of a column in the order of the probabilities of ``named_values``."""
         column = self.columns[j]
         if isinstance(column, NumberColumn):
             return column.support_values
         names = self.names.get(j)
         return np.array([0, 1]) if names is None else names
 
-    def answers(self, combination: Combination, rows: Encoded, j: int, evidence: Evidence | None = None) -> Array:
-        """Return p(value | what is known of each row) of a column of categories, as ``values_of`` has them."""
-        found = combination.marginals(rows, [j], evidence)[0]
+    def named_values(self, j: int, found: Array) -> Array:
+        """Return p(value) of a column of categories, as ``values_of`` has them, from p(level)."""
         column = self.columns[j]
         assert isinstance(column, CategoryColumn)
         if not column.rare:
@@ -226,36 +226,45 @@ class TableJoint:
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
             column = self.columns[j]
             if isinstance(column, NumberColumn):
-                spread = self.distribution(column, found, evidence, j)
-                out[:, j] = spread.p @ spread.values
+                if evidence is None or j not in evidence.known:
+                    out[:, j] = found @ column.support_values
+                else:
+                    spread = self.distribution(column, found, evidence, j)
+                    out[:, j] = spread.p @ spread.values
             elif column.frequent or column.rare:
-                out[:, j] = self.answers(combination, rows, j, evidence).argmax(axis=1)
+                out[:, j] = self.named_values(j, found).argmax(axis=1)
         return np.where(rows.levels < 0, out, np.nan)
 
 
 def fit_members(
     rows: Encoded, kinds: Sequence[str], held_out: NDArray[np.bool_] | None, seed: int, say: Progress
 ) -> tuple[tuple[Member, ...], Array]:
-    """Fit members: weights by the likelihood of rows held out, and then to all rows."""
-    if len(kinds) == 1:
-        return (fit_member(kinds[0], rows, seed),), np.ones(1)
-    shares = np.full(len(kinds), 1.0 / len(kinds))
-    if held_out is not None:
-        train, test = rows.taken(~held_out), rows.taken(held_out)
-        logs = []
-        for kind in kinds:
-            say(partial("weighing {}".format, kind))
-            logs.append(fit_member(kind, train, seed).density.log_density(test))
-        shares = combination_weights(np.stack(logs, axis=1), test.weights)
-    kept = [(float(w), kind) for w, kind in zip(shares, kinds, strict=True) if w > _LEAST]
-    members = []
-    for _, kind in kept:
+    """Fit members: weights by the likelihood of rows held out; then they go on with all rows.
+
+    Of many rows the first ones, which are in an order by their content, are what members start with.
+    """
+    shares, members = np.full(len(kinds), 1.0 / len(kinds)), []
+    train = rows if held_out is None or len(kinds) == 1 else rows.taken(~held_out)
+    for kind in kinds:
         say(partial("fitting {}".format, kind))
-        members.append(fit_member(kind, rows, seed))
+        member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed)
+        members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS[kind]))
+    if len(kinds) == 1 or held_out is None:
+        return tuple(members), shares
+    test = rows.taken(held_out)
+    shares = combination_weights(np.stack([m.density.log_density(test) for m in members], axis=1), test.weights)
+    kept = [(float(w), m) for w, m in zip(shares, members, strict=True) if w > _LEAST]
+    found = []
+    for _, member in kept:
+        say(partial("fitting {} to all rows".format, member.kind))
+        found.append(continued(member, rows, _LAST_STEPS))
     total = sum(w for w, _ in kept)
-    return tuple(members), np.array([w / total for w, _ in kept])
+    return tuple(found), np.array([w / total for w, _ in kept])
 
 
+# Rows that members start with; EM steps of all that are not held out, if they are more; and of all rows.
+_FIRST_ROWS = 10_000
+_MORE_STEPS, _LAST_STEPS = {"tree": 1, "trees": 6, "hidden trees": 12, "scores": 10}, 5
 # What is left of counts that were subtracted by rounding.
 _ROUNDING = 1e-9
 # A member of less weight is left out.

@@ -26,6 +26,8 @@ _ROOT_WIDTH = 4.0
 # Rows of the information of all rows that every component's is mixed with, and of their tables.
 _INFORMATION_ROWS = 30.0
 _TABLE_ROWS = 5.0
+# EM steps before trees are chosen once more, after that at most, and the gain of each row that is too little for more.
+_FIRST_STEPS, _STEPS, _TOLERANCE = 4, 11, 1e-3
 
 
 class Forest(NamedTuple):
@@ -410,39 +412,36 @@ class Learned(NamedTuple, Generic[D, S]):
     sums: S
 
 
-def fit_trees(
-    rows: Encoded,
-    groups: NDArray[np.int64] | None,
-    k: int,
-    *,
-    steps: int = 15,
-    tolerance: float = 1e-3,
-    restructured: int = 4,
-) -> tuple[TreePrior, Learned["TreeDensity", TreeSums]]:
+def fit_trees(rows: Encoded, groups: NDArray[np.int64] | None, k: int) -> tuple[TreePrior, "Learned[Any, Any]"]:
     """Fit a mixture of k Chow–Liu trees by EM from first groups of rows.
 
     Each component has a tree of its own, chosen at first and once more after some steps.
     """
+    first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
+    prior = tree_prior(rows, first)
+    start = fit_mixture(prior, prior.first, first, rows, steps=_FIRST_STEPS, tolerance=0.0)
+    if k == 1:
+        return prior, start.learned
+    again, found = continued_trees(rows, start.shares, steps=_STEPS)
+    return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
+
+
+def continued_trees(rows: Encoded, shares: Array, *, steps: int) -> tuple[TreePrior, "MixtureStep"]:
+    """Choose the trees of components anew, and take more EM steps from responsibilities."""
+    prior = tree_prior(rows, shares)
+    return prior, fit_mixture(prior, prior.first, shares, rows, steps=steps, tolerance=_TOLERANCE)
+
+
+def tree_prior(rows: Encoded, shares: Array) -> TreePrior:
+    """Choose a tree for every component, by its own mutual information with some of that of all rows."""
     codes, weights = rows.binned(BINS), rows.weights
     information = Pairs.of(rows.binned(COARSE), level_counts(rows.columns, COARSE)).information(weights)[0]
     smoother = Smoother.of(rows.columns, codes, weights)
-    fine = Pairs.of(codes, smoother.levels)
-
-    def structured(shares: Array) -> TreePrior:
-        if k == 1:
-            return smoother.prior([maximum_tree(information)])
-        own, counted = fine.information_by_component(shares)
-        mixed = (counted * own + _INFORMATION_ROWS * information) / (counted + _INFORMATION_ROWS)
-        return smoother.prior([maximum_tree(one) for one in mixed])
-
-    first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
-    prior = structured(weighted(first, weights))
-    start = fit_mixture(prior, prior.first, first, rows, steps=restructured, tolerance=0.0)
-    if k == 1:
-        return prior, start.learned
-    again = structured(weighted(start.shares, weights))
-    found = fit_mixture(again, again.first, start.shares, rows, steps=steps - restructured, tolerance=tolerance)
-    return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
+    if shares.shape[1] == 1:
+        return smoother.prior([maximum_tree(information)])
+    own, counted = Pairs.of(codes, smoother.levels).information_by_component(weighted(shares, weights))
+    mixed = (counted * own + _INFORMATION_ROWS * information) / (counted + _INFORMATION_ROWS)
+    return smoother.prior([maximum_tree(one) for one in mixed])
 
 
 def weighted(shares: Array, weights: Array | None) -> Array:

@@ -191,7 +191,8 @@ class TableQuestions:
         found = []
         for rows in state.batches(X):
             asked = _hidden(known.applied(rows), j)
-            found.append(state.joint.answers(known.combination, asked, j, known.evidence))
+            levels = known.combination.marginals(asked, [j], known.evidence)[0]
+            found.append(state.joint.named_values(j, levels))
         return np.concatenate(found)
 
     def predict_log_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
@@ -223,11 +224,9 @@ class TableQuestions:
         rows = _hidden(known.applied(unknown_rows(state.joint.columns, 1)), j)
         blank = known.applied(unknown_rows(state.joint.columns, 1))
         log = float(known.combination.log_density(blank, known.evidence)[0]) + known.log_missing
-        column = state.joint.columns[j]
+        column, found = state.joint.columns[j], known.combination.marginals(rows, [j], known.evidence)[0]
         if not isinstance(column, NumberColumn):
-            p = state.joint.answers(known.combination, rows, j, known.evidence)[0]
-            return Answer(state.joint.values_of(j), p, log)
-        found = known.combination.marginals(rows, [j], known.evidence)[0]
+            return Answer(state.joint.values_of(j), state.joint.named_values(j, found)[0], log)
         spread = state.joint.distribution(column, found, known.evidence, j)
         return Answer(spread.values, spread.p[0], log)
 
@@ -469,11 +468,10 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
     order = order[order != j]
 
     def asked(part: Encoded) -> Array:
+        found = known.combination.marginals(part, [j], known.evidence)[0]
         if isinstance(column, CategoryColumn):
-            return joint.answers(known.combination, part, j, known.evidence)
-        spread = joint.distribution(
-            column, known.combination.marginals(part, [j], known.evidence)[0], known.evidence, j
-        )
+            return joint.named_values(j, found)
+        spread = joint.distribution(column, found, known.evidence, j)
         return np.asarray(spread.p @ spread.values)
 
     final = asked(rows)

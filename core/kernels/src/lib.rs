@@ -5,6 +5,7 @@
 
 pub mod by_column;
 pub mod categories;
+pub mod conditional_bins;
 pub mod density;
 pub mod diagonal_em;
 pub mod evidence;

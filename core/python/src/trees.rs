@@ -1,8 +1,9 @@
 //! Trees of columns, and hidden trees, as Python functions.
 
 use crate::arrays::{
-    Answer, Array1, Array2, Arrays, Table, Vector, Weights, check_sizes, matrix, refuse, shaped, unfit,
+    Answer, Array1, Array2, Arrays, Numbers, Table, Vector, Weights, check_sizes, matrix, refuse, shaped, unfit,
 };
+use likely_kernels::conditional_bins as conditional;
 use likely_kernels::trees::hidden::{self, HiddenTree, Rows};
 use likely_kernels::trees::information::{self, Columns};
 use likely_kernels::trees::{Cells, Trees, counts, draw, messages};
@@ -58,6 +59,46 @@ pub fn tree_marginals<'py>(
     let shares = &*responsibilities;
     let found = py.detach(|| messages::marginals(&trees, &cells, shares, &columns));
     matrix(py, found, codes.shape()[0], columns.iter().map(|&column| trees.size(column)).sum())
+}
+
+/// p(a column is at its last level | what is known, component) where its cell is not there: rows × (components × columns).
+#[pyfunction]
+pub fn tree_last_levels<'py>(
+    py: Python<'py>,
+    tree: TreeArrays<'py>,
+    codes: Table<'py, i16>,
+    evidence: Option<Vector<'py>>,
+    responsibilities: Table<'py>,
+    columns: Vec<usize>,
+) -> Answer<Array2<'py>> {
+    let trees = trees(&tree)?;
+    let cells = cells(&codes, evidence.as_deref(), &trees)?;
+    let columns = asked(columns, trees.width())?;
+    check_sizes(&[(responsibilities.len(), codes.shape()[0] * trees.components())])?;
+    let shares = &*responsibilities;
+    let found = py.detach(|| messages::last_levels(&trees, &cells, shares, &columns));
+    matrix(py, found, codes.shape()[0], trees.components() * columns.len())
+}
+
+/// How much of the distribution of one column, where it is missing, lies between edges, mixed by responsibilities.
+#[pyfunction]
+pub fn conditional_bins<'py>(
+    py: Python<'py>,
+    cells: Table<'py>,
+    mean: Table<'py>,
+    covariance: Numbers<'py>,
+    responsibilities: Table<'py>,
+    column: usize,
+    edges: Vector<'py>,
+) -> Answer<Array2<'py>> {
+    let [rows, width] = cells.shape();
+    let k = mean.shape()[0];
+    check_sizes(&[(mean.len(), k * width), (covariance.len(), k * width * width), (responsibilities.len(), rows * k)])?;
+    asked(vec![column], width)?;
+    let gaussians = conditional::Gaussians { mean: &mean, covariance: &covariance, width };
+    let (cells, shares, edges) = (&*cells, &*responsibilities, &*edges);
+    let found = py.detach(|| conditional::collect(cells, &gaussians, shares, column, edges));
+    matrix(py, found, rows, edges.len() + 1)
 }
 
 /// The expected counts of all tables.

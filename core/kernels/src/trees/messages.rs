@@ -350,3 +350,41 @@ pub fn marginals(trees: &Trees, cells: &Cells, responsibilities: &[f64], columns
     });
     out
 }
+
+/// p(a column is at its last level | what is known of the row, component), rows × components × columns asked for: of a column of
+/// numbers that it is none of the repeated values. 0 where the cell is there, or the row is not the component's.
+pub fn last_levels(trees: &Trees, cells: &Cells, responsibilities: &[f64], columns: &[usize]) -> Vec<f64> {
+    let (d, k) = (trees.width(), trees.components());
+    let prepared = Prepared::new(trees);
+    let mut asked = vec![false; d];
+    for &column in columns {
+        asked[column] = true;
+    }
+    let wanted = prepared.wanted(&asked);
+    let width = k * columns.len();
+    let mut out = vec![0.0; cells.codes.len() / d * width];
+    let Ok::<(), Infallible>(()) =
+        threads::for_each(&mut out, PIECE * width, cells.codes.len() * k * 50, |piece, out| {
+            let mut scratch = prepared.scratch();
+            for component in 0..k {
+                for (i, out) in out.chunks_exact_mut(width).enumerate() {
+                    let number = piece * PIECE + i;
+                    let row = &cells.codes[number * d..][..d];
+                    let share = responsibilities[number * k + component];
+                    if share <= NEGLIGIBLE || columns.iter().all(|&column| row[column] >= 0) {
+                        continue;
+                    }
+                    prepared.upward(component, row, cells.evidence, &mut scratch);
+                    prepared.downward(component, row, &wanted[component], &mut scratch);
+                    for (at, &column) in columns.iter().enumerate() {
+                        if row[column] < 0 {
+                            out[component * columns.len() + at] =
+                                scratch.posterior[prepared.offsets[column] + trees.size(column) - 1];
+                        }
+                    }
+                }
+            }
+            Ok(())
+        });
+    out
+}
