@@ -59,8 +59,10 @@ class Density(Protocol):
     def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the log density of what is known of each row."""
 
-    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
-        """Return the distribution of columns given all that is known of each row."""
+    def marginals(
+        self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
+    ) -> list[Array]:
+        """Return the distribution of unknown columns given all that is known of each row."""
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
@@ -206,11 +208,16 @@ class Combination:
         """Return the distribution of columns given all that is known of each row, on their supports."""
         if not len(columns):
             return []
-        shares = responsibilities(self.log_members(rows, evidence))
-        found = [np.zeros((rows.rows, self.columns[j].support)) for j in columns]
-        for m, member in enumerate(self.members):
-            for total, part in zip(found, member.marginals(rows, columns, evidence), strict=True):
-                total += shares[:, m, None] * part
+        logs = [member.log_components(rows, evidence) for member in self.members]
+        shares = responsibilities(np.stack([log_sum_exp(each) for each in logs], axis=1) + self.log_weights)
+        found: list[Array] = []
+        for m, (member, each) in enumerate(zip(self.members, logs, strict=True)):
+            for at, part in enumerate(member.marginals(rows, columns, evidence, each)):
+                part *= shares[:, m, None]
+                if m == 0:
+                    found.append(part)
+                else:
+                    found[at] += part
         return found
 
     def draw(

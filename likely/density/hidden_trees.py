@@ -149,8 +149,13 @@ class HiddenTreeDensity:
         inside = np.diff(np.concatenate([ends[0], below, ends[1]], axis=1), axis=1)
         return np.concatenate([levels[:-1].T, levels[-1][:, None] * inside], axis=1)
 
-    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
-        """Return the distribution of some columns given all that is known of each row, on their supports."""
+    def marginals(
+        self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
+    ) -> list[Array]:
+        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+
+        ``logs``: those of ``log_components``, if they are there already.
+        """
         found = native.hidden_posteriors(self.arrays, self._rows(rows, evidence), list(columns))
         states = found.reshape(rows.rows, len(columns), self.states)
         out = []

@@ -207,9 +207,14 @@ class ScoreDensity:
         weights = self.weights * factors
         return replace(self, weights=weights / weights.sum()), float(weights.sum())
 
-    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
-        """Return the distribution of some columns given all that is known of each row, on their supports."""
-        cases = self._cases(rows, evidence)
+    def marginals(
+        self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
+    ) -> list[Array]:
+        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+
+        ``logs``: those of ``log_components``, if they are there already.
+        """
+        cases = self._cases(rows, evidence) if evidence is not None or logs is None else [(None, logs)]
         shares = responsibilities(np.concatenate([logs for _, logs in cases], axis=1))
         out = [np.zeros((rows.rows, self.columns[j].support)) for j in columns]
         k = len(self.weights)
@@ -225,7 +230,7 @@ class ScoreDensity:
         place = {j: at for at, (j, _) in enumerate(self.scored)}
         chosen = {} if self.tables is None else {j: at for at, j in enumerate(self.tables.chosen)}
         shares = np.ascontiguousarray(shares)
-        listed = [j for j in columns if j in chosen and j not in place]
+        listed = [j for j in columns if j in chosen]
         found = dict(zip(listed, self._levels(rows, [chosen[j] for j in listed], case, shares), strict=True))
         out = []
         for j in columns:
@@ -235,7 +240,7 @@ class ScoreDensity:
             column, answer = self.columns[j], np.zeros((rows.rows, self.columns[j].support))
             atoms, free = column.levels - 1, np.where(rows.levels[:, [j]] < 0, shares, 0.0)
             if atoms:
-                answer[:, :atoms] = self._levels(rows, [chosen[j]], case, shares)[0][:, :-1]
+                answer[:, :atoms] = found[j][:, :-1]
                 free = free * self._free(rows, chosen[j], case, shares)
             answer[:, atoms:] = self._score_bins(rows, place[j], column.bins, case, np.ascontiguousarray(free))
             out.append(answer)

@@ -37,7 +37,7 @@ from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
 # Rows in which columns, structures and starts are looked for; statistics are those of all rows.
 ENOUGH = 50_000
 # Rows that are encoded together when statistics are collected, or answers given.
-_BATCH = 1 << 15
+_BATCH = 1 << 13
 _HELD_OUT = 0.2
 _FEW = 40
 

@@ -255,9 +255,14 @@ class TreeDensity:
         weights = self.weights * factors
         return replace(self, weights=weights / weights.sum()), float(weights.sum())
 
-    def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
-        """Return the distribution of some columns given all that is known of each row, on their supports."""
-        logs = self.log_components(rows, evidence)
+    def marginals(
+        self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
+    ) -> list[Array]:
+        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+
+        ``logs``: those of ``log_components``, if they are there already.
+        """
+        logs = self.log_components(rows, evidence) if logs is None else logs
         codes, likelihoods = rows.binned(BINS), None
         if evidence is not None:
             codes, likelihoods = evidence.of_bins(codes, BINS)

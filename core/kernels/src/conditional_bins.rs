@@ -1,5 +1,7 @@
 //! How much of the distribution of a missing cell lies in bins, under a mixture of Gaussians, given the other cells of its row.
 
+use crate::simd::{dispatch, fma};
+use crate::special::normal_distribution;
 use crate::threads;
 use crate::whitened::cholesky;
 use rustc_hash::FxHashMap;
@@ -55,9 +57,23 @@ impl Gaussians<'_> {
     }
 }
 
-/// Φ(x), to its last digits in both tails.
-fn normal(x: f64) -> f64 {
-    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+/// Adds the share of each bin of a normal distribution; `below` is room for its distribution function at the edges.
+#[inline(always)]
+fn add_bins<const FUSED: bool>(
+    mean: f64,
+    deviation: f64,
+    share: f64,
+    edges: &[f64],
+    below: &mut [f64],
+    out: &mut [f64],
+) {
+    let factor = 1.0 / deviation;
+    for (below, edge) in below[1..].iter_mut().zip(edges) {
+        *below = normal_distribution::<FUSED>((edge - mean) * factor);
+    }
+    for (out, pair) in out.iter_mut().zip(below.windows(2)) {
+        *out = fma::<FUSED>(share, pair[1] - pair[0], *out);
+    }
 }
 
 /// Which columns of a row are known, but for one.
@@ -90,6 +106,8 @@ pub fn collect(
     });
     let mut out = vec![0.0; rows * bins];
     let Ok::<(), Infallible>(()) = threads::for_each(&mut out, PIECE * bins, rows * bins * 40, |piece, out| {
+        let mut below = vec![0.0; bins + 1];
+        below[bins] = 1.0;
         for (i, out) in out.chunks_exact_mut(bins).enumerate() {
             let row = piece * PIECE + i;
             let (cells, pattern) = (&cells[row * d..][..d], pattern_of[row]);
@@ -100,13 +118,7 @@ pub fn collect(
                 }
                 let known = listed[pattern].0.iter().zip(&conditional.slope);
                 let mean = conditional.constant + known.map(|(&j, slope)| slope * cells[j]).sum::<f64>();
-                let mut below = 0.0;
-                for (out, &edge) in out.iter_mut().zip(edges) {
-                    let here = normal((edge - mean) / conditional.deviation);
-                    *out += share * (here - below);
-                    below = here;
-                }
-                out[bins - 1] += share * (1.0 - below);
+                dispatch!(add_bins(mean, conditional.deviation, share, edges, &mut below, out));
             }
         }
         Ok(())
@@ -123,7 +135,7 @@ mod tests {
         // x, y with correlation ½: y given x = 1 is of mean ½ and variance ¾.
         let gaussians = Gaussians { mean: &[0.0, 0.0], covariance: &[1.0, 0.5, 0.5, 1.0], width: 2 };
         let found = collect(&[1.0, f64::NAN, f64::NAN, f64::NAN], &gaussians, &[1.0, 1.0], 1, &[0.5, 2.0]);
-        let deviation = 0.75f64.sqrt();
+        let (deviation, normal) = (0.75f64.sqrt(), normal_distribution::<false>);
         let want = [0.5, normal(1.5 / deviation) - 0.5, 1.0 - normal(1.5 / deviation)];
         for (got, want) in found.iter().zip(want.iter().chain(&[normal(0.5), normal(2.0) - normal(0.5)])) {
             assert!((got - want).abs() < 1e-14, "{got} {want}");
