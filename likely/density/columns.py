@@ -25,6 +25,8 @@ _RARE, _MOST_LEVELS = 3, 64
 # Bins that a histogram may have, and the part of the density that is a wide logistic.
 _BINS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _WIDE = 0.01
+# Scores beyond this are those of probabilities that floats do not tell from 0.
+_FARTHEST = 37.0
 # So many quantiles of the numbers are kept: values are drawn from them.
 _QUANTILES = 2048
 # Bins of u in which answers about a number are given.
@@ -180,8 +182,9 @@ class NumberColumn:
         return self.shares / np.diff(self.edges)
 
     @cached_property
-    def _running(self) -> Array:
-        return np.append(0.0, np.cumsum(self.shares))
+    def _running(self) -> tuple[Array, Array]:
+        """The shares below and above every edge, each added up from its own end, so that none is less than 0."""
+        return np.append(0.0, np.cumsum(self.shares)), np.append(np.cumsum(self.shares[::-1])[::-1], 0.0)
 
     def distribution(self, x: Array) -> tuple[Array, Array, Array]:
         """Return F(x), 1 − F(x), each to its last digit, and f(x), of numbers that are no atoms."""
@@ -194,10 +197,9 @@ class NumberColumn:
         k = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.shares) - 1)
         h = np.where(inside, self._density[k], 0.0)
         bounded = np.clip(x, self.edges[0], self.edges[-1])
-        running = np.interp(bounded, self.edges, self._running)
-        upward = np.interp(bounded, self.edges, 1.0 - self._running)
-        u = (1 - _WIDE) * running + _WIDE * below
-        return u, (1 - _WIDE) * upward + _WIDE * above, (1 - _WIDE) * h + _WIDE * logistic
+        running, upward = (np.interp(bounded, self.edges, shares) for shares in self._running)
+        u = np.minimum((1 - _WIDE) * running + _WIDE * below, 1.0)
+        return u, np.minimum((1 - _WIDE) * upward + _WIDE * above, 1.0), (1 - _WIDE) * h + _WIDE * logistic
 
     def scored(self, x: Array) -> Scores:
         """Return where cells lie; NaN is unknown."""
@@ -214,7 +216,7 @@ class NumberColumn:
         below, above, f = self.distribution(x[free])
         u, z, log = np.full(len(x), np.nan), np.full(len(x), np.nan), np.zeros(len(x))
         u[free] = below
-        z[free] = np.where(below < 0.5, ndtri(below), -ndtri(above))
+        z[free] = np.clip(np.where(below < 0.5, ndtri(below), -ndtri(above)), -_FARTHEST, _FARTHEST)
         with np.errstate(divide="ignore"):
             log[free] = np.log(f)
         return Scores(levels, u, z, log)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
-from likely.density.structure import Pairs, maximum_tree
+from likely.density.structure import Pairs, Structure, maximum_tree
 from likely.density.trees import Drawn, Forest, Learned, drawn_components, fit_mixture, log_sum_exp, responsibilities
 from likely.families.gaussian import FullGaussian
 from likely.statistics import Array
@@ -45,15 +45,15 @@ class ScoreTables:
     """the tree with the tables of all rows, once"""
 
     @classmethod
-    def of(cls, rows: Encoded) -> "ScoreTables | None":
-        """Return the tree of the greatest mutual information; None if no column has levels."""
+    def of(cls, rows: Encoded, structure: Structure | None = None) -> "ScoreTables | None":
+        """Return a tree, by default that of the greatest mutual information; None if no column has levels."""
         sizes = level_counts(rows.columns)
         chosen = tuple(np.flatnonzero(sizes > 1).tolist())
         if not chosen:
             return None
         codes, levels = np.ascontiguousarray(rows.levels[:, list(chosen)]), sizes[list(chosen)]
         pairs = Pairs.of(codes, levels)
-        structure = maximum_tree(pairs.information(rows.weights)[0])
+        structure = structure or maximum_tree(pairs.information(rows.weights)[0])
         forest = Forest.empty(levels, [structure])
         for j, parent in enumerate(structure.parents.tolist()):
             there = codes[:, j] >= 0
@@ -541,6 +541,7 @@ def continued_scores(
     rows: Encoded, density: ScoreDensity, *, steps: int
 ) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
     """Take more EM steps, on these rows, from a mixture of others."""
-    prior = ScorePrior(rows.columns, ScoreTables.of(rows))
+    structure = None if density.tables is None else density.tables.forest.structures[0]
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows, structure))
     shares = responsibilities(density.log_components(rows))
     return prior, fit_mixture(prior, density, shares, rows, steps=steps, tolerance=_TOLERANCE).learned

@@ -13,7 +13,7 @@ from likely.density.columns import (
     NumberColumn,
     level_counts,
 )
-from likely.density.combination import KINDS, Combination, fit_member
+from likely.density.combination import KINDS, Combination, continued, fit_member
 from likely.density.evidence import Evidence, Known
 from likely.density.table import fit_members
 from likely.density.trees import BINS, unknown_rows
@@ -273,3 +273,24 @@ def test_draws_match_the_density(joints, table, kind, ranged):
         part = joint.marginals(known, [0], evidence)[0][0].reshape(4, 16).sum(axis=1) * p
         counts = np.bincount(coarse[coarse[:, 1] == level, 0], minlength=4)
         assert ((counts - n * part) ** 2 < 25 * np.maximum(n * part, 1.0)).all(), (level, counts, n * part)
+
+
+def test_scores_of_numbers_far_out_are_finite_and_rise():
+    column = NumberColumn.fit(np.random.default_rng(0).normal(size=5000) ** 3)
+    x = np.concatenate([-np.logspace(300, 0, 200), np.linspace(-1, 1, 400), np.logspace(0, 300, 200)])
+    found = column.scored(x)
+    assert np.isfinite(found.z).all()
+    assert (np.diff(found.z) >= 0).all()
+    below, above, _ = column.distribution(x)
+    np.testing.assert_allclose(below + above, 1, atol=1e-14)
+    assert (np.diff(below) >= 0).all()
+    assert (above >= 0).all()
+
+
+def test_members_that_go_on_with_more_rows_keep_their_tree(table):
+    rows, _ = table
+    some = fit_member("scores", rows.taken(slice(0, 40)), 0)
+    more = continued(some, rows, 3)
+    structures = [m.prior.tables.forest.structures[0] for m in (some, more)]
+    np.testing.assert_array_equal(structures[0].parents, structures[1].parents)
+    assert np.average(more.density.log_density(rows)) > np.average(some.density.log_density(rows))
