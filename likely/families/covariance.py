@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,10 +24,13 @@ class Structure(ABC):
 
     family: Any
     """the Gaussian that has the settings"""
+    tied: float
+    """1 for one covariance of all classes, 0 for one each, or anything between"""
 
     targets: ClassVar[tuple[str, ...]]
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise ValueError unless the settings belong together."""
         if self.family.shrinkage != 0 and not self.targets:
             raise ValueError(
                 f"expected shrinkage=0 for a spherical covariance, got {self.family.shrinkage!r}: there is nothing "
@@ -51,11 +53,6 @@ class Structure(ABC):
                 raise ValueError(f"expected {name} of 0 or more, got {getattr(self.family, name)!r}")
         if self.family.pooling is not None and self.tied != 1:
             raise ValueError(f"expected tied=True where covariances are pooled by weights, got tied={self.tied!r}")
-
-    @cached_property
-    def tied(self) -> float:
-        """1 for one covariance of all classes, 0 for one each, or anything between."""
-        return read_number(self.family.tied, "tied between 0 and 1")
 
     def covariances(self, moments: Moments, statistics: Statistics) -> Array:
         """Return the covariance of every class, or one for all if tied: variances, or matrices if full."""

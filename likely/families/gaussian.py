@@ -19,6 +19,7 @@ from likely.families.base import (
     QuadraticForm,
     UnsolvableError,
     on_one_line,
+    read_number,
 )
 from likely.families.covariance import FLOOR, STRUCTURES, Shrinkage, Structure
 from likely.families.covariance_prior import CovariancePrior
@@ -412,12 +413,13 @@ class Gaussian(Family):
                 "expected shrinkage='ledoit-wolf' or pseudo_rows, got both: it is estimated from rows that were seen; "
                 "use shrinkage='oas' or a number with imagined ones"
             )
-        _ = self.structure  # which checks its settings
+        read_number(self.tied, "tied between 0 and 1")
+        self.structure.check()
 
     @property
     def structure(self) -> Structure:
         """The kind of covariance, with the settings of this family."""
-        return STRUCTURES[self.covariance](self)
+        return STRUCTURES[self.covariance](self, float(self.tied))
 
     def additive(self, block: Block) -> bool:
         """Say whether sums add up: with missing cells under a full covariance they are expected ones, which do not."""
