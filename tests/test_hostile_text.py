@@ -76,6 +76,12 @@ COMMAND_LINES = [
     ["inspect", "rows.jsonl"],
     ["inspect", "m.likely"],
     ["inspect", "g.likely"],
+    ["fit", "rows.jsonl", "-o", "w.likely"],
+    ["ask", "w.likely", "--of", CATEGORY],
+    ["outliers", "w.likely", "rows.jsonl", "-n", "3"],
+    ["dependence", "w.likely"],
+    ["explain", "w.likely", "rows.jsonl", "--of", CATEGORY],
+    ["inspect", "w.likely"],
     ["merge", "m.likely", "n.likely", "-o", "o.likely"],
     ["demo"],
 ]

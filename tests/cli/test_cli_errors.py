@@ -31,6 +31,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "inside").mkdir()
     monkeypatch.chdir(tmp_path)
     assert run(["fit", "rows.csv", "-t", "y", "-o", "m.likely", "--no-calibrate"]) == 0
+    assert run(["fit", "rows.csv", "-o", "whole.likely"]) == 0
     return tmp_path
 
 
@@ -38,7 +39,14 @@ def folder(tmp_path, monkeypatch):
     ("line", "parts"),
     [
         ("fit", ["DATA"]),
-        ("fit rows.csv -o o.likely", ["--target"]),
+        ("predict whole.likely rows.csv", ["--of NAME"]),
+        ("explain whole.likely rows.csv", ["--of NAME"]),
+        ("ask m.likely --of y", ["a model of a whole table", "Classifier"]),
+        ("outliers m.likely rows.csv", ["a model of a whole table"]),
+        ("ask whole.likely --of nothing", ["a column", "nothing"]),
+        ("ask whole.likely --of y --given x=a..b", ["a number", "x="]),
+        ("impute whole.likely rows.csv --draws 3", ["--how draw"]),
+        ("predict m.likely rows.csv --of y", ["--of", "a model of a whole table"]),
         ("fit none.csv -t y -o o.likely", ["none.csv", "No such file"]),
         ("fit none*.csv -t y -o o.likely", ["none*.csv"]),
         ("fit inside -t y -o o.likely", ["inside"]),

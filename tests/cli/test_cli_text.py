@@ -89,7 +89,7 @@ def test_what_is_refused(mail, tmp_path):
     model = tmp_path / "x.likely"
     cases = [
         (("fit", mail / "spam", "--text-dirs", "-o", model), "expected a folder for each label"),
-        (("fit", tmp_path / "no.csv", "-o", model), "expected --target NAME"),
+        (("fit", tmp_path / "no.csv", "-o", model), "No such file"),
         (("fit", tmp_path / "nowhere", "--text-dirs", "-o", model), "nowhere"),
     ]
     numbers = tmp_path / "numbers.csv"

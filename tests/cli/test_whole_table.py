@@ -1,0 +1,112 @@
+"""A model of a whole table on the command line: fit without a target, and every question to it."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import likely
+from likely.cli import run
+from likely.datasets import penguins
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    penguins().to_pandas().to_csv(folder / "birds.csv", index=False)
+    assert run(["fit", str(folder / "birds.csv"), "-o", str(folder / "birds.likely")]) == 0
+    return folder
+
+
+@pytest.fixture
+def say(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+
+    def said(*words):
+        capsys.readouterr()
+        assert run([*words]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return said
+
+
+def test_fit_without_a_target_is_the_model_of_python(say, folder):
+    told = json.loads(say("fit", "birds.csv", "-o", "again.likely", "--json"))
+    assert told["kind"] == "Model"
+    assert told["rows"] == 344
+    assert {member["name"] for member in told["members"]} <= {"trees", "hidden trees", "scores"}
+    same, ours = likely.load(folder / "birds.likely"), likely.Model().fit(penguins())
+    assert same.members_ == ours.members_
+    assert "Model of the whole table: 344 rows" in say("inspect", "birds.likely")
+
+
+def test_ask_prints_the_distribution(say, folder):
+    model = likely.load(folder / "birds.likely")
+    given = ["--given", "body_mass_g=4000..5000", "--given", "island=Dream|Biscoe"]
+    told = json.loads(say("ask", "birds.likely", "--of", "species", *given, "--json"))
+    want = model.distribution("species", {"body_mass_g": (4000, 5000), "island": {"Dream", "Biscoe"}})
+    found = {each["value"]: each["p"] for each in told["values"]}
+    assert found == pytest.approx(dict(zip(want.values, want.p.tolist(), strict=True)))
+    assert "%" in say("ask", "birds.likely", "--of", "species", *given)
+    told = json.loads(say("ask", "birds.likely", "--of", "body_mass_g", "--given", "sex=missing", "--json"))
+    want = model.distribution("body_mass_g", {"sex": likely.MISSING})
+    assert told["mean"] == pytest.approx(want.values @ want.p)
+    assert "90 % between" in say("ask", "birds.likely", "--of", "body_mass_g", "--given", "flipper_length_mm=200..")
+
+
+def test_predict_of_a_column(say, folder):
+    say("predict", "birds.likely", "birds.csv", "--of", "species", "-o", "out.csv")
+    out = pd.read_csv(folder / "out.csv")
+    assert (out["predicted species"] == out["species"]).mean() > 0.95
+    assert out[[f"p({name})" for name in ("Adelie", "Chinstrap", "Gentoo")]].sum(axis=1).round(6).eq(1).all()
+    say("predict", "birds.likely", "birds.csv", "--of", "body_mass_g", "--only", "-o", "mass.csv")
+    mass = pd.read_csv(folder / "mass.csv")
+    assert list(mass) == ["predicted body_mass_g", "5 %", "95 %"]
+    assert (mass["5 %"] <= mass["95 %"]).all()
+
+
+def test_outliers_name_the_cell_to_blame(say, folder):
+    birds = pd.read_csv(folder / "birds.csv")
+    birds.loc[4, "bill_depth_mm"] = 99
+    birds.to_csv(folder / "odd.csv", index=False)
+    say("outliers", "birds.likely", "odd.csv", "-n", "3", "-o", "found.csv")
+    found = pd.read_csv(folder / "found.csv")
+    assert len(found) == 3
+    assert found.loc[0, "row"] == 5
+    assert found.loc[0, "cell"] == "bill_depth_mm"
+    assert found.surprise.is_monotonic_decreasing
+
+
+def test_draws_are_rows_of_the_table(say, folder):
+    say("sample", "birds.likely", "-n", "200", "--seed", "1", "--given", "species=Gentoo", "-o", "new.csv")
+    new = pd.read_csv(folder / "new.csv")
+    assert list(new) == list(pd.read_csv(folder / "birds.csv"))
+    assert set(new.species) == {"Gentoo"}
+    say("sample", "birds.likely", "-n", "300", "--seed", "1", "--missing-cells", "-o", "new.csv")
+    assert pd.read_csv(folder / "new.csv").isna().any().any()
+    say("impute", "birds.likely", "birds.csv", "--how", "draw", "--draws", "3", "--seed", "0", "-o", "filled.csv")
+    filled = pd.read_csv(folder / "filled.csv")
+    assert filled.draw.value_counts().to_dict() == {1: 344, 2: 344, 3: 344}
+    assert not filled.isna().any().any()
+
+
+def test_dependence_and_explanations(say):
+    pairs = json.loads(say("dependence", "birds.likely", "-n", "3", "--json"))["pairs"]
+    assert len(pairs) == 3
+    assert pairs[0]["normalised"] >= pairs[1]["normalised"]
+    assert "species" in say("dependence", "birds.likely")
+    rows = json.loads(say("explain", "birds.likely", "birds.csv", "--of", "species", "--row", "2", "--json"))["rows"]
+    assert rows[0]["total"] == pytest.approx(rows[0]["base"] + sum(each["adds"] for each in rows[0]["cells"]))
+    assert "altogether" in say("explain", "birds.likely", "birds.csv", "--of", "body_mass_g")
+
+
+def test_a_category_that_looks_like_a_range_or_a_set_wins(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = ["1..2", "a|b", "missing", "x=y"]
+    pd.DataFrame({"kind": names * 20, "n": range(80), "lacks": ["p", None] * 40}).to_csv("rows.csv", index=False)
+    assert run(["fit", "rows.csv", "-o", "m.likely"]) == 0
+    for name in names:
+        capsys.readouterr()
+        assert run(["sample", "m.likely", "-n", "5", "--given", f"kind={name}"]) == 0
+        out = capsys.readouterr().out
+        assert out.count(name) == 5
