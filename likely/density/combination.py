@@ -42,8 +42,10 @@ from likely.statistics import Array
 
 # Weights of members: a Dirichlet prior of so many rows in all.
 _PRIOR_ROWS = 0.5
-KINDS = ("trees", "hidden trees", "scores")
-"""The members of the default combination; "tree" is one Chow–Liu tree."""
+KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30}
+"""The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
+COMBINED = (("trees", 10), ("trees", 3), ("hidden trees", 32), ("hidden trees", 8), ("scores", 30), ("scores", 5))
+"""The members of the default combination: large ones for many rows, and small ones for few."""
 
 
 class Density(Protocol):
@@ -317,15 +319,16 @@ def first_groups(
     return found.labels.astype(np.int64)
 
 
-def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
-    """Fit one of KINDS to rows."""
+def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> Member:
+    """Fit one of KINDS to rows, of so many components or hidden states at most."""
+    most = most or KINDS[kind]
     generator = np.random.default_rng(seed)
     d, n = len(rows.columns), rows.weight
     if kind == "tree":
         return Member.of(kind, fit_tree(rows))
     points = Points.of(rows)
     if kind == "hidden trees":
-        k = int(min(32, max(2, n // 6)))
+        k = int(min(most, max(2, n // 6)))
         codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
         information = Pairs.of(codes, levels).information(rows.weights)[0]
         entropy = entropies(codes, levels, rows.weights)
@@ -339,7 +342,7 @@ def fit_member(kind: str, rows: Encoded, seed: int) -> Member:
         prior = HiddenTreePrior.of(rows, maximum_tree(information))
         return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
     m = sum(column.bins > 1 for _, column in numbers(rows.columns))
-    k = int({"trees": min(10, n // 20), "scores": min(30, n // (m + 15))}[kind])
+    k = int(min(most, n // (20 if kind == "trees" else m + 15)))
     groups_ = None if k <= 1 else first_groups(points.values, k, generator, rows.weights, 8)
     fit = fit_scores if kind == "scores" else fit_trees
     return Member.of(kind, fit(rows, groups_, max(k, 1)))

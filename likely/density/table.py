@@ -21,7 +21,7 @@ from likely.density.columns import (
     numbers,
 )
 from likely.density.combination import (
-    KINDS,
+    COMBINED,
     Combination,
     Member,
     MissingCells,
@@ -71,7 +71,7 @@ class TableJoint:
         cls,
         table: Table,
         weights: Array | None,
-        kinds: Sequence[str] = KINDS,
+        kinds: Sequence[tuple[str, int]] = COMBINED,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> Self:
@@ -237,7 +237,7 @@ class TableJoint:
 
 
 def fit_members(
-    rows: Encoded, kinds: Sequence[str], held_out: NDArray[np.bool_] | None, seed: int, say: Progress
+    rows: Encoded, kinds: Sequence[tuple[str, int]], held_out: NDArray[np.bool_] | None, seed: int, say: Progress
 ) -> tuple[tuple[Member, ...], Array]:
     """Fit members: weights by the likelihood of rows held out; then they go on with all rows.
 
@@ -245,9 +245,9 @@ def fit_members(
     """
     shares, members = np.full(len(kinds), 1.0 / len(kinds)), []
     train = rows if held_out is None or len(kinds) == 1 else rows.taken(~held_out)
-    for kind in kinds:
+    for kind, most in kinds:
         say(partial("fitting {}".format, kind))
-        member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed)
+        member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed, most)
         members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS[kind]))
     if len(kinds) == 1 or held_out is None:
         return tuple(members), shares

@@ -10,7 +10,7 @@ from likely.data.progress import ProgressLine
 from likely.data.rows import Rows
 from likely.data.schema import Schema
 from likely.data.table import Block, CellBuffer, Table
-from likely.density.combination import KINDS
+from likely.density.combination import COMBINED, KINDS
 from likely.density.table import TableJoint
 from likely.estimators import fitting
 from likely.estimators.base import Estimator, tags_of
@@ -22,7 +22,7 @@ from likely.model.table_questions import TableQuestions, TableState
 from likely.statistics import Array
 
 Kind = Literal["combined", "tree", "trees", "hidden trees", "scores"]
-_KINDS: dict[str, tuple[str, ...]] = {"combined": KINDS, "tree": ("tree",)} | {kind: (kind,) for kind in KINDS}
+_MEMBERS = {"combined": COMBINED} | {kind: ((kind, most),) for kind, most in KINDS.items()}
 
 
 @dataclass(eq=False, repr=False)
@@ -165,10 +165,10 @@ class Model(TableQuestions, Estimator):
         shown = ", ".join(f"{kind} × {weight:.2f}" for kind, weight in self.members_)
         return f"{self!r}, {joint.rows:,.6g} rows of {len(joint.columns)} columns\nmembers: {shown}"
 
-    def _kinds(self) -> tuple[str, ...]:
-        if not isinstance(self.kind, str) or self.kind not in _KINDS:
-            raise ValueError(f"expected kind among {list(_KINDS)}, got {on_one_line(self.kind)}")
-        return _KINDS[self.kind]
+    def _kinds(self) -> tuple[tuple[str, int], ...]:
+        if not isinstance(self.kind, str) or self.kind not in _MEMBERS:
+            raise ValueError(f"expected kind among {list(_MEMBERS)}, got {on_one_line(self.kind)}")
+        return _MEMBERS[self.kind]
 
     def _seed(self) -> int:
         if isinstance(self.random_state, bool) or not isinstance(self.random_state, int | np.integer):

@@ -13,12 +13,13 @@ from likely.density.columns import (
     NumberColumn,
     level_counts,
 )
-from likely.density.combination import KINDS, Combination, continued, fit_member
+from likely.density.combination import COMBINED, Combination, continued, fit_member
 from likely.density.evidence import Evidence, Known
 from likely.density.table import fit_members
 from likely.density.trees import BINS, unknown_rows
 
 N = 600
+KINDS = ("trees", "hidden trees", "scores")
 
 
 def encoded(columns, cells, names):
@@ -62,7 +63,7 @@ def joints(table):
     rows, _ = table
     found = {kind: fit_member(kind, rows, 0).density for kind in KINDS}
     held_out = np.random.default_rng(1).random(N) < 0.2
-    members, weights = fit_members(rows, KINDS, held_out, 0, lambda _: None)
+    members, weights = fit_members(rows, COMBINED, held_out, 0, lambda _: None)
     return found | {"combination": Combination(rows.columns, weights, tuple(m.density for m in members))}
 
 
