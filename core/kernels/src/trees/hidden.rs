@@ -569,3 +569,130 @@ pub fn draw(tree: &HiddenTree, rows: &Rows, seed: u64) -> Vec<i16> {
     let steps = n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(draw_piece(&prepared, rows, pieces[i].clone(), seed))).concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three columns, the middle one a number with one repeated value, and two states: small enough to add up all states.
+    struct Small {
+        root: Vec<f64>,
+        transitions: Vec<f64>,
+        probabilities: Vec<f64>,
+    }
+
+    const PARENTS: [i32; 3] = [-1, 0, 1];
+    const ORDER: [i32; 3] = [0, 1, 2];
+    const LEVELS: [i32; 3] = [2, 2, 3];
+    const NUMBERS: [i32; 3] = [-1, 0, -1];
+    const MEAN: [f64; 2] = [-0.5, 1.0];
+    const VARIANCE: [f64; 2] = [0.3, 0.8];
+
+    impl Small {
+        fn new() -> Self {
+            Self {
+                root: vec![0.3, 0.7],
+                transitions: vec![0.5, 0.5, 0.5, 0.5, 0.9, 0.1, 0.4, 0.6, 0.2, 0.8, 0.7, 0.3],
+                probabilities: vec![0.1, 0.8, 0.9, 0.2, 0.4, 0.25, 0.6, 0.75, 0.2, 0.5, 0.3, 0.25, 0.5, 0.25],
+            }
+        }
+
+        fn tree(&self) -> HiddenTree<'_> {
+            HiddenTree {
+                states: 2,
+                parents: &PARENTS,
+                order: &ORDER,
+                root: &self.root,
+                transitions: &self.transitions,
+                levels: &LEVELS,
+                probabilities: &self.probabilities,
+                numbers: &NUMBERS,
+                mean: &MEAN,
+                variance: &VARIANCE,
+            }
+        }
+
+        /// The likelihood of a cell in a state, over the standard normal density where it is a score.
+        fn cell(&self, column: usize, code: i16, z: f64, state: usize) -> f64 {
+            if code < 0 {
+                return 1.0;
+            }
+            let start = [0, 2, 4][column];
+            let p = self.probabilities[(start + code as usize) * 2 + state];
+            if column == 1 && code == 1 {
+                let away = z - MEAN[state];
+                return p * (-0.5 * away * away / VARIANCE[state] + 0.5 * z * z).exp() / VARIANCE[state].sqrt();
+            }
+            p
+        }
+    }
+
+    #[test]
+    fn passes_over_the_tree_are_sums_over_all_states() {
+        let small = Small::new();
+        let tree = small.tree();
+        let codes: Vec<i16> = (0..3 * 3 * 4).flat_map(|i| [i % 3 - 1, i / 3 % 3 - 1, i / 9 - 1]).collect();
+        let scores: Vec<f64> = (0..36).map(|i| f64::from(i) / 10.0 - 1.5).collect();
+        let weights: Vec<f64> = (0..36).map(|i| 0.5 + f64::from(i % 4)).collect();
+        let rows = Rows { codes: &codes, scores: &scores, evidence: None, weights: Some(&weights) };
+        assert!(tree.fit() && tree.takes(&rows));
+        let (logs, sums) = step(&tree, &rows);
+        let posterior = posteriors(&tree, &rows, &[0, 1, 2]);
+        assert_eq!(logs, log_densities(&tree, &rows));
+        let (mut root, mut pairs, mut score) = ([0.0; 2], [0.0; 12], [0.0; 2]);
+        for (i, row) in codes.chunks_exact(3).enumerate() {
+            let mut all = vec![];
+            for s in 0..8 {
+                let h = [s % 2, s / 2 % 2, s / 4];
+                let cells: f64 = (0..3).map(|j| small.cell(j, row[j], scores[i], h[j])).product();
+                let moves = small.transitions[4 + h[0] * 2 + h[1]] * small.transitions[8 + h[1] * 2 + h[2]];
+                all.push((h, small.root[h[0]] * moves * cells));
+            }
+            let total: f64 = all.iter().map(|(_, p)| p).sum();
+            assert!((logs[i] - total.ln()).abs() < 1e-13, "{row:?} {} {}", logs[i], total.ln());
+            for (h, p) in all {
+                let share = p / total;
+                root[h[0]] += weights[i] * share;
+                pairs[4 + h[0] * 2 + h[1]] += weights[i] * share;
+                pairs[8 + h[1] * 2 + h[2]] += weights[i] * share;
+                if row[1] == 1 {
+                    score[h[1]] += weights[i] * share * scores[i];
+                }
+            }
+            for column in 0..3 {
+                let own = &posterior[(i * 3 + column) * 2..][..2];
+                assert!((own[0] + own[1] - 1.0).abs() < 1e-14);
+            }
+        }
+        for (got, want) in sums.root.iter().zip(root).chain(sums.score.iter().zip(score)) {
+            assert!((got - want).abs() < 1e-11, "{got} {want}");
+        }
+        for (got, want) in sums.transitions[4..].iter().zip(&pairs[4..]) {
+            assert!((got - want).abs() < 1e-11, "{got} {want}");
+        }
+        assert!(
+            (sums.levels.iter().sum::<f64>()
+                - (0..36)
+                    .map(|i| { weights[i] * codes[i * 3..][..3].iter().filter(|&&code| code >= 0).count() as f64 })
+                    .sum::<f64>())
+            .abs()
+                < 1e-9
+        );
+    }
+
+    #[test]
+    fn states_are_drawn_as_often_as_they_are_likely() {
+        let small = Small::new();
+        let tree = small.tree();
+        let n = 40_000;
+        let (codes, scores) = ([1i16, 1, -1].repeat(n), vec![0.4; n]);
+        let rows = Rows { codes: &codes, scores: &scores, evidence: None, weights: None };
+        let drawn = draw(&tree, &rows, 3);
+        let posterior = posteriors(&tree, &rows, &[0, 1, 2]);
+        for column in 0..3 {
+            let p = posterior[column * 2 + 1];
+            let count = drawn.chunks_exact(3).filter(|row| row[column] == 1).count() as f64;
+            assert!((count - n as f64 * p).abs() < 5.0 * (n as f64 * p * (1.0 - p)).sqrt(), "{column} {count} {p}");
+        }
+    }
+}

@@ -97,3 +97,26 @@ pub fn information(counts: &[f64], rows: usize, width: usize) -> (f64, f64) {
     let bias = seen(&down) * seen(&across) / (2.0 * total);
     ((sum / total - bias).max(0.0), total)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn information_of_copies_and_of_independent_columns() {
+        let codes: Vec<i16> =
+            (0..400).map(|i| i % 4).chain((0..400).map(|i| i % 4)).chain((0..400).map(|i| i / 100)).collect();
+        let columns = Columns { codes: &codes, rows: 400, levels: &[4, 4, 4] };
+        assert!(columns.fit());
+        let (found, weight) = mutual_information(&columns, &[(1, 0), (2, 0)], None, 1);
+        let bias = 9.0 / 800.0;
+        assert!((found[0] - (4f64.ln() - bias)).abs() < 1e-14);
+        assert_eq!((found[1], &weight[..]), (0.0, &[400.0, 400.0][..]));
+        let counts = pair_counts(&columns, &[(2, 0)], None);
+        assert!(counts.iter().all(|&count| count == 25.0));
+        let halves = vec![0.5; 800];
+        let (weighted, weight) = mutual_information(&columns, &[(1, 0)], Some(&halves), 2);
+        assert_eq!(weight, [200.0, 200.0]);
+        assert!((weighted[1] - (4f64.ln() - 9.0 / 400.0)).abs() < 1e-14);
+    }
+}

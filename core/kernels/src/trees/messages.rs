@@ -388,3 +388,142 @@ pub fn last_levels(trees: &Trees, cells: &Cells, responsibilities: &[f64], colum
         });
     out
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::super::{UNKNOWN, counts, draw};
+    use super::*;
+
+    pub const LEVELS: [i32; 4] = [2, 3, 2, 4];
+    const PARENTS: [i32; 4] = [-1, 0, 0, 1];
+    const ORDER: [i32; 4] = [0, 1, 2, 3];
+    const STARTS: [i64; 4] = [0, 2, 8, 12];
+
+    /// Tables of a tree of four columns, each line adding up to 1.
+    pub fn tables() -> Vec<f64> {
+        let mut tables: Vec<f64> = (0..24).map(|i| 1.0 + f64::from((i * 7) % 5)).collect();
+        for (start, size, lines) in [(0, 2, 1), (2, 3, 2), (8, 2, 2), (12, 4, 3)] {
+            for line in tables[start..start + size * lines].chunks_mut(size) {
+                let total: f64 = line.iter().sum();
+                for p in line.iter_mut() {
+                    *p /= total;
+                }
+            }
+        }
+        tables
+    }
+
+    fn tree(tables: &[f64]) -> Trees<'_> {
+        Trees { levels: &LEVELS, parents: &PARENTS, order: &ORDER, starts: &STARTS, tables }
+    }
+
+    /// p(x) of a whole row.
+    fn p(tables: &[f64], x: &[usize; 4]) -> f64 {
+        tables[x[0]] * tables[2 + x[0] * 3 + x[1]] * tables[8 + x[0] * 2 + x[2]] * tables[12 + x[1] * 4 + x[3]]
+    }
+
+    /// All whole rows, and how likely each is together with what is known.
+    fn all(tables: &[f64], row: &[i16], evidence: &[f64]) -> Vec<([usize; 4], f64)> {
+        let mut found = vec![];
+        for i in 0..48 {
+            let x = [i % 2, i / 2 % 3, i / 6 % 2, i / 12];
+            let mut weight = p(tables, &x);
+            let mut at = 0;
+            for (j, &code) in row.iter().enumerate() {
+                weight *= match code {
+                    UNKNOWN => 1.0,
+                    EVIDENCE => evidence[at + x[j]],
+                    _ => f64::from(u8::from(code as usize == x[j])),
+                };
+                at += LEVELS[j] as usize;
+            }
+            found.push((x, weight));
+        }
+        found
+    }
+
+    fn rows() -> Vec<i16> {
+        (0..3 * 4 * 3 * 5)
+            .flat_map(|i| {
+                [i % 3 - 1, i / 3 % 4 - 1, if i / 12 % 3 == 2 { EVIDENCE } else { i / 12 % 3 - 1 }, i / 36 - 1]
+            })
+            .collect()
+    }
+
+    const SOFT: [f64; 11] = [0.5, 1.0, 0.2, 0.0, 1.0, 0.3, 0.9, 0.1, 0.2, 0.3, 0.4];
+
+    #[test]
+    fn densities_marginals_and_counts_are_sums_over_all_rows() {
+        let tables = tables();
+        let (trees, codes) = (tree(&tables), rows());
+        let cells = Cells { codes: &codes, evidence: Some(&SOFT) };
+        assert!(trees.fit() && cells.fit(&LEVELS));
+        let logs = log_densities(&trees, &cells);
+        let ones = vec![1.0; logs.len()];
+        let marginals = marginals(&trees, &cells, &ones, &[0, 1, 2, 3]);
+        let mut want_counts = vec![0.0; 24];
+        for (i, row) in codes.chunks_exact(4).enumerate() {
+            let rows = all(&tables, row, &SOFT);
+            let total: f64 = rows.iter().map(|(_, weight)| weight).sum();
+            assert!((logs[i] - total.ln()).abs() < 1e-13, "{row:?} {} {}", logs[i], total.ln());
+            let mut want = [0.0; 11];
+            for (x, weight) in rows {
+                let share = weight / total;
+                for (j, start) in [0, 2, 5, 7].into_iter().enumerate() {
+                    want[start + x[j]] += share;
+                }
+                for at in [x[0], 2 + x[0] * 3 + x[1], 8 + x[0] * 2 + x[2], 12 + x[1] * 4 + x[3]] {
+                    want_counts[at] += share;
+                }
+            }
+            for (got, want) in marginals[i * 11..].iter().zip(want) {
+                assert!((got - want).abs() < 1e-13, "{row:?} {got} {want}");
+            }
+        }
+        for (got, want) in counts::expected(&trees, &cells, &ones).iter().zip(want_counts) {
+            assert!((got - want).abs() < 1e-10, "{got} {want}");
+        }
+        let last = last_levels(&trees, &cells, &ones, &[1, 3]);
+        for (i, row) in codes.chunks_exact(4).enumerate() {
+            for (at, (column, place)) in [(1, 4), (3, 10)].into_iter().enumerate() {
+                let want = if row[column] < 0 { marginals[i * 11 + place] } else { 0.0 };
+                assert!((last[i * 2 + at] - want).abs() < 1e-14);
+            }
+        }
+    }
+
+    #[test]
+    fn draws_have_the_distribution_given_what_is_known() {
+        let tables = tables();
+        let trees = tree(&tables);
+        let codes: Vec<i16> = [UNKNOWN, UNKNOWN, EVIDENCE, 2].repeat(40_000);
+        let cells = Cells { codes: &codes, evidence: Some(&SOFT) };
+        let drawn = draw::draw(&trees, &cells, &vec![0; 40_000], 7);
+        let rows = all(&tables, &codes[..4], &SOFT);
+        let total: f64 = rows.iter().map(|(_, weight)| weight).sum();
+        for (x, weight) in rows {
+            let p = weight / total;
+            let count = drawn.chunks_exact(4).filter(|row| row.iter().zip(x).all(|(&a, b)| a as usize == b)).count();
+            let away = count as f64 - 40_000.0 * p;
+            assert!(away.abs() <= 5.0 * (40_000.0 * p * (1.0 - p)).sqrt(), "{x:?} {count} {p}");
+        }
+    }
+
+    #[test]
+    fn trees_that_are_none_are_refused() {
+        let tables = tables();
+        for (parents, order) in [
+            ([-1, 0, 0, 3], ORDER),
+            ([-1, 0, 0, 1], [0, 3, 1, 2]),
+            ([-1, -1, 0, 1], ORDER),
+            ([-1, 0, 0, 9], ORDER),
+            ([-1, 0, 0, 1], [0, 1, 1, 3]),
+        ] {
+            let broken = Trees { levels: &LEVELS, parents: &parents, order: &order, starts: &STARTS, tables: &tables };
+            assert!(!broken.fit(), "{parents:?} {order:?}");
+        }
+        assert!(!tree(&tables[..20]).fit());
+        assert!(!Cells { codes: &[0, 0, 0, 4], evidence: None }.fit(&LEVELS));
+        assert!(!Cells { codes: &[0, 0, EVIDENCE, 0], evidence: None }.fit(&LEVELS));
+    }
+}
