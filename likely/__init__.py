@@ -42,7 +42,7 @@ else:
         if name in _HOMES:
             value = globals()[name] = getattr(import_module(_HOMES[name]), name)
             return value
-        if name in ("estimators", "families", "sklearn"):
+        if name in ("data", "datasets", "estimators", "families", "sklearn"):
             return import_module(f"likely.{name}")
         raise AttributeError(f"module 'likely' has no attribute {name!r}")
 

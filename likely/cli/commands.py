@@ -90,6 +90,11 @@ def fit(
         rows, target = folders_of(data), target or LABEL
         new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
+        if new.kind != "classifier" or new.together or not new.calibrate or new.unlabelled != "auto":
+            raise ValueError(
+                "expected --target NAME with --model, --together, --no-calibrate and --unlabelled, which are of a "
+                "classifier, got none"
+            )
         rows = opened(data, form, new.missing)
         from likely.estimators.model import Model
 

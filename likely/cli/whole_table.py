@@ -37,9 +37,10 @@ def evidence(loaded: Loaded, given: Sequence[str]) -> dict[Any, Any]:
         column = name if names is not None else int(name)
         kind = next((c.kind for c in loaded.schema.columns if c.name == name), "number")
         categories: list[str] = []
-        if kind in ("category", "boolean"):
+        if kind != "date":
             j = model.fitted().reader.column(column)
             categories = [str(value) for value in joint.names[j].tolist()] if j in joint.names else []
+            kind = "category" if categories else kind
         found[column] = _value(text, kind, categories, name)
     return found
 
@@ -111,6 +112,9 @@ def _column(loaded: Loaded, of: str) -> Any:
 
 def _histogram(values: Any, p: Any) -> list[tuple[str, float]]:
     """Return intervals of the range that has most of the probability, and of each how much."""
+    there = values[p > 1e-6]
+    if np.all(there == np.rint(there)):
+        return _whole_histogram(values, p, there)
     running = np.cumsum(p)
     first, last = (values[min(np.searchsorted(running, q), len(values) - 1)] for q in (0.005, 0.995))
     if first == last:
@@ -119,6 +123,17 @@ def _histogram(values: Any, p: Any) -> list[tuple[str, float]]:
     index = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, _BARS - 1)
     found = np.bincount(index, p, minlength=_BARS)
     return [(f"{shown(float(a))} – {shown(float(b))}", float(x)) for a, b, x in zip(edges, edges[1:], found)]  # noqa: B905
+
+
+def _whole_histogram(values: Any, p: Any, there: Any) -> list[tuple[str, float]]:
+    """Return whole numbers, or intervals of them if they are many, and of each how much."""
+    low, high = int(there.min()), int(there.max())
+    step = max(1, -(-(high - low + 1) // _BARS)) if high - low + 1 > _MOST_VALUES else 1
+    index = ((np.clip(np.rint(values), low, high) - low) // step).astype(np.int64)
+    found = np.bincount(index, p)
+    starts = [low + step * k for k in range(len(found))]
+    names = [f"{a:,}" if step == 1 else f"{a:,} – {min(a + step - 1, high):,}" for a in starts]
+    return list(zip(names, found.tolist(), strict=True))
 
 
 def _print_bars(lines: Sequence[tuple[str, float]], more: int) -> None:

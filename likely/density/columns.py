@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.density.normal import ndtri
 from likely.statistics import Array
 
 Codes = NDArray[np.int16]
@@ -27,6 +28,8 @@ _BINS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _WIDE = 0.01
 # Scores beyond this are those of probabilities that floats do not tell from 0.
 _FARTHEST = 37.0
+# A density below this may have lost digits: then it is the logistic's, whose logarithm is known.
+_SMALL = 1e-280
 # So many quantiles of the numbers are kept: values are drawn from them.
 _QUANTILES = 2048
 # Bins of u in which answers about a number are given.
@@ -203,8 +206,6 @@ class NumberColumn:
 
     def scored(self, x: Array) -> Scores:
         """Return where cells lie; NaN is unknown."""
-        from scipy.special import ndtri
-
         missing = np.isnan(x)
         at = np.searchsorted(self.atoms, x)
         levels = np.full(len(x), len(self.atoms), dtype=np.int16)
@@ -218,7 +219,10 @@ class NumberColumn:
         u[free] = below
         z[free] = np.clip(np.where(below < 0.5, ndtri(below), -ndtri(above)), -_FARTHEST, _FARTHEST)
         with np.errstate(divide="ignore"):
-            log[free] = np.log(f)
+            t = np.abs(x[free] - self.centre) / self.scale
+            log[free] = np.where(
+                f > _SMALL, np.log(f), np.log(_WIDE) - t - 2 * np.log1p(np.exp(-t)) - np.log(self.scale)
+            )
         return Scores(levels, u, z, log)
 
     def value(self, u: Array) -> Array:
@@ -230,6 +234,13 @@ class NumberColumn:
     def support_values(self) -> Array:
         """The values of the support, atoms and then the mean of the numbers in each bin of u."""
         return np.append(self.atoms, self.support_points.mean(axis=1))
+
+    @cached_property
+    def support_widths(self) -> Array:
+        """How wide each bin of u is in numbers; of an atom, and of a bin that holds one number only, the narrowest."""
+        width = np.diff(np.quantile(self.quantiles, np.arange(self.bins + 1) / self.bins))
+        least = width[width > 0].min() if (width > 0).any() else 1.0
+        return np.concatenate([np.full(len(self.atoms), least), np.maximum(width, least)])
 
     @cached_property
     def support_points(self) -> Array:

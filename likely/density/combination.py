@@ -126,9 +126,12 @@ class Member:
         return self._plus(other.sums, other.missing, 1.0)
 
     def emptied(self) -> "Member":
-        """Return the member that knows no rows, and has its density as the reference; a tree by itself needs none."""
-        reference = self.reference if self.kind == "tree" else self.density
-        return Member(self.kind, self.prior, reference, type(self.sums)(*(0.0 * part for part in self.sums)))
+        """Return the member that knows no rows, under the same reference."""
+        return Member(self.kind, self.prior, self.reference, type(self.sums)(*(0.0 * part for part in self.sums)))
+
+    def advanced(self) -> "Member":
+        """Return the member that knows no rows, and expects them under its density; a tree by itself needs no such."""
+        return self.emptied() if self.kind == "tree" else replace(self.emptied(), reference=self.density)
 
     def _plus(self, sums: Any, counts: Array | None, sign: float) -> "Member":
         added = type(self.sums)(*(a + sign * b for a, b in zip(self.sums, sums, strict=True)))

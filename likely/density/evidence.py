@@ -16,6 +16,9 @@ class Known(NamedTuple):
     levels: Array
     low: float = 0.0
     high: float = 1.0
+    least: float = -np.inf
+    most: float = np.inf
+    """the numbers between which the column is"""
 
 
 @dataclass(frozen=True, eq=False)

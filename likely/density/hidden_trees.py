@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import Codes, Encoded, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
+from likely.density.normal import ndtr, ndtri
 from likely.density.structure import Structure
 from likely.density.trees import Drawn, Learned
 from likely.em import iterate
@@ -104,8 +105,6 @@ class HiddenTreeDensity:
 
     def _inside(self, j: int, low: float, high: float) -> Array | float | None:
         """p(u between low and high | state, none of the atoms)."""
-        from scipy.special import ndtr, ndtri
-
         gaussian = self._gaussian(j)
         if gaussian is None:
             return max(high - low, 0.0) if self.columns[j].bins else None
@@ -136,8 +135,6 @@ class HiddenTreeDensity:
 
     def table(self, j: int) -> Array:
         """Return the distribution of a column on its support in every state, states × support."""
-        from scipy.special import ndtr, ndtri
-
         levels, gaussian = self._levels(j), self._gaussian(j)
         if gaussian is None:
             return np.ascontiguousarray(levels.T)
@@ -168,8 +165,6 @@ class HiddenTreeDensity:
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
-        from scipy.special import ndtr, ndtri
-
         states = native.hidden_draw(self.arrays, self._rows(rows, evidence), int(generator.integers(1 << 62)))
         levels, u = rows.levels.copy(), rows.u.copy()
         index = {j: number for number, (j, _) in enumerate(numbers(self.columns))}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
+from likely.density.normal import ndtr, ndtri
 from likely.density.structure import Pairs, Structure, maximum_tree
 from likely.density.trees import Drawn, Forest, Learned, drawn_components, fit_mixture, log_sum_exp, responsibilities
 from likely.families.gaussian import FullGaussian
@@ -165,22 +166,23 @@ class ScoreDensity:
         for case in Case.all_of(self, evidence):
             logs = self._log_levels(rows, case) + scores
             if case.ranges:
-                logs = logs + np.log(np.maximum(self._inside(rows, case)[0], 1e-300))
+                logs = logs + np.log(np.maximum(self._inside(rows, case), 1e-300))
             found.append((case, logs))
         return found
 
-    def _inside(self, rows: Encoded, case: "Case") -> tuple[Array, list["Inside"]]:
-        """Return p(scores are in their ranges | the others, component), rows × components, and how it is integrated."""
-        z, known = self._scores(rows), ~np.isnan(self._scores(rows))
-        found, how = np.ones((rows.rows, len(self.weights))), []
-        patterns, index = np.unique(known, axis=0, return_inverse=True)
+    def _inside(self, rows: Encoded, case: "Case") -> Array:
+        """Return p(scores are in their ranges | the others, component), rows × components: once for equal rows."""
+        z = self._scores(rows)  # in which NaN differs from NaN
+        _, first, index = np.unique(np.nan_to_num(z, nan=np.inf), axis=0, return_index=True, return_inverse=True)
+        z = z[first]
+        found = np.ones((len(z), len(self.weights)))
+        patterns, pattern = np.unique(~np.isnan(z), axis=0, return_inverse=True)
         for p, there in enumerate(patterns):
-            own = np.flatnonzero(index.ravel() == p)
+            own = np.flatnonzero(pattern.ravel() == p)
             for c in range(len(self.weights)):
-                part = Inside.of(self, c, z[own], there, case)
-                found[own, c] = part.weights.sum(axis=1)
-                how.append(part)
-        return found, how
+                for some in _parts(own, case):
+                    found[some, c] = Inside.of(self, c, z[some], there, case).weights.sum(axis=1)
+        return found[index.ravel()]
 
     def expected(self, rows: Encoded, shares: Array) -> ScoreSums:
         """Return the expected sums of rows that belong to components by these responsibilities (weighted)."""
@@ -266,8 +268,6 @@ class ScoreDensity:
 
     def _score_bins(self, rows: Encoded, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
         """Return p(u of a score in each bin | the others), mixed by responsibilities, rows × bins."""
-        from scipy.special import ndtri
-
         z, edges = self._scores(rows), ndtri(np.arange(1, bins) / bins)
         if case is None or not case.ranges:
             return native.conditional_bins(z, self.mean, self.covariance, shares, i, edges)
@@ -277,16 +277,14 @@ class ScoreDensity:
         patterns, index = np.unique(known, axis=0, return_inverse=True)
         for p, there in enumerate(patterns):
             for c in range(len(self.weights)):
-                own = np.flatnonzero((index.ravel() == p) & (shares[:, c] > _NEGLIGIBLE))
-                if len(own):
+                near = np.flatnonzero((index.ravel() == p) & (shares[:, c] > _NEGLIGIBLE))
+                for own in _parts(near, case):
                     inside = Inside.of(self, c, z[own], there, case)
                     out[own] += shares[own, c, None] * inside.bins(self, c, case, z[own], there, i, edges)
         return out
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
-        from scipy.special import ndtr
-
         from likely.data.table import Block, Table
 
         cases, k = self._cases(rows, evidence), len(self.weights)
@@ -357,7 +355,7 @@ class ScorePrior:
         cross = sums.score[:, :, None] * mean[:, None, :]
         own = (n + _MEAN_ROWS)[:, None, None] * mean[:, :, None] * mean[:, None, :]
         scatter = sums.product - cross - np.swapaxes(cross, 1, 2) + own
-        pooled = scatter.sum(axis=0) / n.sum()
+        pooled = scatter.sum(axis=0) / n.sum() if n.sum() > 0 else np.eye(m)
         pooled = (1 - _DIAGONAL) * pooled + _DIAGONAL * np.diag(np.diag(pooled)) + _UNIT * np.eye(m)
         nu = m + 2.0
         covariance = (scatter + nu * pooled) / (n + nu)[:, None, None] + _RIDGE * np.eye(m)
@@ -391,8 +389,6 @@ class Case(NamedTuple):
     @classmethod
     def all_of(cls, density: ScoreDensity, evidence: Evidence) -> list["Case"]:
         """Return all ways: those in which a number is an atom, and those in which it is none."""
-        from scipy.special import ndtri
-
         place = {j: at for at, (j, _) in enumerate(density.scored)}
         ways: list[frozenset[int]] = [frozenset()]
         for j, known in evidence.known.items():
@@ -400,6 +396,11 @@ class Case(NamedTuple):
                 continue
             free = [way | {j} for way in ways] if known.levels[-1] > 0 and known.high > known.low else []
             ways = free + (ways if known.levels[:-1].any() else [])
+            if len(ways) > _MOST_WAYS or max(map(len, ways), default=0) > _MOST_RANGES:
+                raise ValueError(
+                    f"expected at most {_MOST_RANGES} ranges, or {_MOST_WAYS.bit_length() - 1} of columns of repeated "
+                    "numbers, got more: give sets or values of some"
+                )
         cases = []
         for way in ways:
             ends = {place[j]: (ndtri(evidence.known[j].low), ndtri(evidence.known[j].high)) for j in sorted(way)}
@@ -447,12 +448,10 @@ class Inside(NamedTuple):
         generator: np.random.Generator | None = None,
     ) -> "Inside":
         """Return points and weights; with a generator, points that are drawn."""
-        from scipy.special import ndtr, ndtri
-
         ranges = list(case.ranges)
         mean, covariance = conditional(density.mean[c], density.covariance[c], z, there, ranges)
         factor = np.linalg.cholesky(covariance)
-        at, weight = _lattice(len(ranges))
+        at, weight = _lattice(len(ranges), len(z) > _FEW)
         if generator is not None:  # of one range a draw is exact; of several one of some is chosen by its weight
             drawn = 1 if len(ranges) == 1 else _DRAWN
             at, weight = generator.random((len(z), drawn, len(ranges))), np.full(drawn, 1 / drawn)
@@ -477,8 +476,6 @@ class Inside(NamedTuple):
         self, density: ScoreDensity, c: int, case: Case, z: Array, there: NDArray[np.bool_], i: int, edges: Array
     ) -> Array:
         """Return p(a score is between edges | ranges, the others), rows × bins."""
-        from scipy.special import ndtr
-
         share = self.weights / np.maximum(self.weights.sum(axis=1, keepdims=True), 1e-300)
         ranges = list(case.ranges)
         out = np.zeros((len(z), len(edges) + 1))
@@ -496,30 +493,37 @@ class Inside(NamedTuple):
             for row in range(len(z)):
                 out[row] = np.bincount(index[row], share[row], minlength=len(edges) + 1)
             return out
-        known = there.copy()
-        known[ranges] = True
-        for q in range(self.points.shape[1]):
-            filled = z.copy()
-            filled[:, ranges] = self.points[:, q]
-            mean, variance = conditional(density.mean[c], density.covariance[c], filled, known, [i])
-            below = ndtr((edges - mean) / np.sqrt(variance[0, 0]))
-            out += share[:, q, None] * np.diff(below, axis=1, prepend=0.0, append=1.0)
-        return out
+        n, q = self.weights.shape
+        filled = np.repeat(z, q, axis=0)
+        filled[:, ranges] = self.points.reshape(n * q, -1)
+        filled[:, i] = np.nan
+        parameters = density.mean[c : c + 1], density.covariance[c : c + 1]
+        found = native.conditional_bins(filled, *parameters, np.ones((n * q, 1)), i, edges)
+        return np.asarray(np.einsum("nq,nqb->nb", share, found.reshape(n, q, -1)))
 
 
-# Points of an integral over one range and over several, and points of which one is drawn.
-_POINTS, _LATTICE, _DRAWN = 48, 2039, 64
+# Points of an integral over one range, or over two in each direction: of few rows and of many; over more; and points of
+# which one is drawn. Points of rows that are looked at together, ways in which evidence may hold, and ranges, at most.
+_POINTS, _LATTICE, _DRAWN = (48, 24), 2039, 64
+_FEW, _TOGETHER, _MOST_WAYS, _MOST_RANGES = 16, 1 << 16, 256, 20
+
+
+def _parts(rows: NDArray[np.int64], case: Case) -> list[NDArray[np.int64]]:
+    """Return rows in parts whose points fit in little memory."""
+    size = max(1, _TOGETHER // len(_lattice(len(case.ranges), len(rows) > _FEW)[1]))
+    return np.array_split(rows, -(-len(rows) // size)) if len(rows) else []
 
 
 @cache
-def _lattice(dimensions: int) -> tuple[Array, Array]:
+def _lattice(dimensions: int, many: bool) -> tuple[Array, Array]:
     """Return points between 0 and 1 in so many dimensions, and their weights."""
     if dimensions <= 2:
-        x, w = np.polynomial.legendre.leggauss(_POINTS)
+        n = _POINTS[dimensions == 2 and many]
+        x, w = np.polynomial.legendre.leggauss(n)
         x, w = (x + 1) / 2, w / 2
         if dimensions == 1:
             return x[:, None], w
-        return np.stack([np.repeat(x, _POINTS), np.tile(x, _POINTS)], axis=1), np.outer(w, w).ravel()
+        return np.stack([np.repeat(x, n), np.tile(x, n)], axis=1), np.outer(w, w).ravel()
     # A rank-1 lattice of the square roots of primes (Richtmyer), folded so that its integrand is periodic.
     primes = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], dtype=np.float64)
     step = np.sqrt(primes[:dimensions])

@@ -94,7 +94,7 @@ class TableJoint:
         missing = MissingCells.of(rows.levels < 0, own)
         found = cls(columns, names, shares, members, missing, information, 0.0)
         if table.rows > ENOUGH:
-            return found.emptied().plus(table, weights, 1.0, say)
+            return found.advanced().plus(table, weights, 1.0, say)
         if missing is not None:
             members = tuple(replace(m, missing=missing.counts(rows.levels < 0, m.shares(rows))) for m in members)
         total = float(table.rows) if weights is None else float(weights.sum())
@@ -114,8 +114,12 @@ class TableJoint:
         return replace(self, members=tuple(members), rows=total)
 
     def emptied(self) -> Self:
-        """Return the joint that knows no rows, and has its densities as the reference."""
+        """Return the joint that knows no rows, under the same reference."""
         return replace(self, members=tuple(m.emptied() for m in self.members), rows=0.0)
+
+    def advanced(self) -> Self:
+        """Return the joint that knows no rows, and has its densities as the reference."""
+        return replace(self, members=tuple(m.advanced() for m in self.members), rows=0.0)
 
     def checked(self, before: Self) -> Self:
         """Return the joint after rows were forgotten, or raise if it never had learned them."""
@@ -153,6 +157,20 @@ class TableJoint:
         """The names of categories, by column."""
         return self.names
 
+    def as_cells(self, table: Table) -> Array:
+        """Return the first row of a table as answers are: numbers, and codes of ``names``; NaN if unknown."""
+        cells: Array = Block(table, None).values()[0].astype(np.float64)
+        for j, names in self.names.items():
+            if not np.isnan(cells[j]):
+                found = np.flatnonzero(names == str(table.categories[j][int(cells[j])]))
+                cells[j] = found[0] if len(found) else np.nan
+        return cells
+
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """Whether all values of each column are whole numbers."""
+        return np.array([_is_whole(column) for column in self.columns])
+
     def encode(self, table: Table) -> Encoded:
         """Return rows as the members read them."""
         return encode(self.columns, table, None)
@@ -186,11 +204,15 @@ class TableJoint:
             u = (np.arange(points.size) + 0.5) / points.size
             inside = (u >= evidence.known[j].low) & (u <= evidence.known[j].high)
             share = inside.reshape(points.shape).astype(np.float64)
-            share /= np.maximum(share.sum(axis=1, keepdims=True), 1.0)
+            share[~share.any(axis=1)] = 1.0  # a part of a bin in which no point lies
+            share /= share.sum(axis=1, keepdims=True)
+            points = np.clip(points, evidence.known[j].least, evidence.known[j].most)
         else:
             share = np.full(points.shape, 1.0 / each)
         values = np.concatenate([column.atoms, points.ravel()])
-        p = np.concatenate([found[:, :atoms], (found[:, atoms:, None] * share).reshape(len(found), -1)], axis=1)
+        p = np.concatenate(
+            [found[:, :atoms], (found[:, atoms:, None] * share).reshape(len(found), points.size)], axis=1
+        )
         order = np.argsort(values, kind="stable")
         p = p[:, order]
         return Distribution(values[order], p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300))
@@ -322,7 +344,8 @@ def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColum
 
 
 def encode(columns: tuple[TableColumn, ...], table: Table, weights: Array | None) -> Encoded:
-    """Return rows as the members read them."""
+    """Return rows as the members read them, or raise if a number is infinite."""
+    check_finite(table)
     scored = []
     for j, column in enumerate(columns):
         cells = Block(table, [j]).values()[:, 0]
@@ -343,6 +366,24 @@ def encode(columns: tuple[TableColumn, ...], table: Table, weights: Array | None
         np.stack([s.log for s in scored], axis=1),
         weights,
     )
+
+
+def _is_whole(column: TableColumn) -> bool:
+    if isinstance(column, CategoryColumn):
+        return True
+    return bool(all(np.all(x == np.rint(x)) for x in (column.atoms, column.quantiles)))
+
+
+def check_finite(table: Table) -> None:
+    """Raise if a number is infinite."""
+    for j in range(table.columns.width):
+        cells = Block(table, [j]).values()[:, 0]
+        bad = np.flatnonzero(np.isinf(cells))
+        if len(bad):
+            raise ValueError(
+                f"expected finite numbers, got {cells[bad[0]]} (infinity) in row {int(table.row_numbers[bad[0]])} of "
+                f"{table.columns.listed([j])}: replace it by a number, or by NaN if the value is not known"
+            )
 
 
 def _nothing(n: int) -> Scores:

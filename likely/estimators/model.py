@@ -9,9 +9,9 @@ import numpy as np
 from likely.data.progress import ProgressLine
 from likely.data.rows import Rows
 from likely.data.schema import Schema
-from likely.data.table import Block, CellBuffer, Table
+from likely.data.table import CellBuffer
 from likely.density.combination import COMBINED, KINDS
-from likely.density.table import TableJoint
+from likely.density.table import TableJoint, check_finite
 from likely.estimators import fitting
 from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
@@ -19,7 +19,6 @@ from likely.estimators.laws import Laws
 from likely.families import on_one_line
 from likely.learn.out_of_core import HiddenRows
 from likely.model.table_questions import TableQuestions, TableState
-from likely.statistics import Array
 
 Kind = Literal["combined", "tree", "trees", "hidden trees", "scores"]
 _MEMBERS = {"combined": COMBINED} | {kind: ((kind, most),) for kind, most in KINDS.items()}
@@ -93,13 +92,15 @@ class Model(TableQuestions, Estimator):
         """
         kinds = self._kinds()
         reader, rows = fitting.open_hidden(self.plan(), X, sample_weight)
-        _check_finite(rows.table)
+        check_finite(rows.table)
+        if rows.table.rows == 0:
+            raise ValueError("expected at least one row to learn from, got none")
         if rows.weights is not None and not (rows.weights > 0).any():
             raise ValueError("expected a positive weight in some row, got only zeros")
         with ProgressLine(self.progress) as line:
             joint = TableJoint.fit(rows.table, rows.weights, kinds, self._seed(), line)
             if isinstance(rows, HiddenRows) and rows.everywhere is not None:
-                blank = joint.emptied()
+                blank = joint.advanced()
                 data = rows.everywhere
                 work = partial(_learned, schema=data.schema, joint=blank)
                 joint = data.rows.reduce(work, TableJoint.merged)
@@ -116,7 +117,6 @@ class Model(TableQuestions, Estimator):
             return self.fit(X, y, sample_weight)
         state = self.fitted()
         reader, batch = fitting.more_hidden(state.reader, X, sample_weight)
-        _check_finite(batch.table)
         self._state = TableState(reader, state.joint.plus(batch.table, batch.weights))
         return self
 
@@ -132,7 +132,8 @@ class Model(TableQuestions, Estimator):
         state = self.fitted()
         joint, reader = state.joint, state.reader
         for other in others:
-            if type(other) is not type(self) or not joint.same_reference(other.fitted().joint):
+            alike = type(other) is type(self) and reader.columns == other.fitted().columns
+            if not alike or not joint.same_reference(other.fitted().joint):
                 raise ValueError(
                     f"expected a model with the same reference, got {on_one_line(other)} fitted by itself: let copies "
                     "from emptied() learn the other rows by partial_fit, and merge those"
@@ -183,15 +184,3 @@ def _learned(rows: Rows, schema: Schema, joint: TableJoint) -> TableJoint:
     for table in schema.tables(rows, CellBuffer()):
         joint = joint.plus(table, None)
     return joint
-
-
-def _check_finite(table: Table) -> None:
-    """Raise if a number is infinite."""
-    for j in range(table.columns.width):
-        cells: Array = Block(table, [j]).values()[:, 0]
-        bad = np.flatnonzero(np.isinf(cells))
-        if len(bad):
-            raise ValueError(
-                f"expected finite numbers, got {cells[bad[0]]} (infinity) in row {int(table.row_numbers[bad[0]])} of "
-                f"{table.columns.listed([j])}: replace it by a number, or by NaN if the value is not known"
-            )

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely.data.schema import check_name
 from likely.density.columns import UNKNOWN, Encoded, NumberColumn, numbers
@@ -41,10 +42,14 @@ class Given(NamedTuple):
     combination: Combination
     log_missing: float
     """the log probability that these cells are missing"""
+    cells: Array
+    """the values that are given, as cells of the joint; NaN in columns without one"""
 
     @classmethod
     def of(cls, given: Mapping[Any, Any] | None, joint: TableJoint, reader: Reader) -> Self:
         """Read what is given, or raise ValueError if it cannot be so."""
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"expected given as a dict from columns to evidence, got {on_one_line(given)}")
         values: dict[Any, Any] = {}
         known: dict[int, Known] = {}
         missing: list[int] = []
@@ -58,13 +63,16 @@ class Given(NamedTuple):
                 j = reader.column(column)
                 known[j] = _set(joint, reader, j, value)
             else:
+                _check_whole(reader, column, value)
                 values[column] = value
-        row = None
+        row, cells = None, np.full(len(joint.columns), np.nan)
         if values:
-            row = joint.encode(reader.given_rows(values, 1, joint))  # type: ignore[arg-type]
+            table = reader.given_rows(values, 1, joint)  # type: ignore[arg-type]
+            row = joint.encode(table)
+            cells = joint.as_cells(table)
         evidence = Evidence(joint.columns, known) if known else None
         if not missing:
-            return cls(values, row, evidence, (), joint.combination, 0.0)
+            return cls(values, row, evidence, (), joint.combination, 0.0, cells)
         combination, log = joint.combination.given_missing(missing)
         if log == -np.inf:
             lacking = [j for j in missing if joint.missing is None or j not in joint.missing.columns]
@@ -72,7 +80,7 @@ class Given(NamedTuple):
                 f"expected cells that may be missing, got {reader.columns.listed(lacking)}: none was missing in the "
                 "rows that were learned"
             )
-        return cls(values, row, evidence, tuple(missing), combination, log)
+        return cls(values, row, evidence, tuple(missing), combination, log, cells)
 
     def applied(self, rows: Encoded) -> Encoded:
         """Return rows in which the given cells stand, and nothing is known of those that have other evidence."""
@@ -91,11 +99,36 @@ class Given(NamedTuple):
                 z[:, number[j]] = np.nan if source is None else source.z[0, number[j]]
         return rows._replace(levels=levels, u=u, z=z, log=log)
 
+    def within(self, x: Array, whole: NDArray[np.bool_], generator: "np.random.Generator | None" = None) -> Array:
+        """Return drawn or expected cells, those that are given as they are, and others in their ranges.
+
+        Where no number that was learned is in a range, one between its ends is drawn, or the middle is taken.
+        """
+        for j, known in ({} if self.evidence is None else self.evidence.known).items():
+            out = (x[:, j] < known.least) | (x[:, j] > known.most)
+            if not out.any():
+                continue
+            if not np.isfinite([known.least, known.most]).all():
+                x[out, j] = np.clip(x[out, j], known.least, known.most)
+                continue
+            share = np.full(int(out.sum()), 0.5) if generator is None else generator.random(int(out.sum()))
+            between = known.least + share * (known.most - known.least)
+            x[out, j] = np.rint(between) if whole[j] else between
+        return np.where(np.isnan(self.cells), x, self.cells)
+
     def log_density(self, rows: Encoded) -> Array:
         """Return log p(rows | what is given)."""
         blank = self.applied(unknown_rows(rows.columns, 1))
         below = float(self.combination.log_density(blank, self.evidence)[0])
         return self.combination.log_density(self.applied(rows), self.evidence) - below
+
+
+def _check_whole(reader: Reader, column: Any, value: Any) -> None:
+    """Raise if a column of whole numbers is given another."""
+    if isinstance(reader, TableReader) and isinstance(value, float) and np.isfinite(value) and value != round(value):
+        j = reader.column(column)
+        if reader.schema.kinds[j] == "integer":
+            raise ValueError(f"expected a whole number of {reader.columns.listed([j])}, got {value!r}")
 
 
 def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) -> Known:
@@ -120,7 +153,8 @@ def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) ->
         levels[-1] = 0.0 if column.bins == 1 else levels[-1]
     if not levels.any():
         raise ValueError(f"expected a range that numbers of {name} can be in, got {on_one_line(value)}")
-    return Known(levels, float(u[0]), float(u[1]))
+    ends = (float(np.ceil(low)), float(np.floor(high))) if whole else (low, high)
+    return Known(levels, float(u[0]), float(u[1]), *ends)
 
 
 def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
@@ -129,7 +163,10 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
     if not value:
         raise ValueError(f"expected a set of values of {name}, got an empty one")
     if isinstance(column, NumberColumn):
-        wanted = np.array(sorted(float(x) for x in value))
+        try:
+            wanted = np.array(sorted(float(x) for x in value))
+        except (TypeError, ValueError):
+            raise ValueError(f"expected numbers in a set for {name}, got {on_one_line(value)}") from None
         if not np.isin(wanted, column.atoms).all():
             raise ValueError(
                 f"expected numbers of {name} that are often repeated in a set, got {on_one_line(value)}: give a range "
@@ -141,6 +178,11 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
         return Known(np.array([float(code in codes) for code in (0, 1)]))
     names = [str(x) for x in joint.names[j].tolist()]
     levels = np.zeros(column.levels)
+    rare = [str(x) for x in value if str(x) in column.rare]
+    if rare and len(rare) < len(column.rare):
+        raise ValueError(
+            f"expected categories of {name} that are in 3 rows or more in a set, got {rare[0]!r}: give it as a value"
+        )
     for x in value:
         check_name(str(x), names, f"expected one of the categories of {name} in given=")
         levels[column.frequent.index(str(x)) if str(x) in column.frequent else -1] += (

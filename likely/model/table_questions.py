@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from likely.data.table import Columns, Table
 from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, numbers
 from likely.density.combination import Combination
+from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
 from likely.density.trees import responsibilities, unknown_rows
 from likely.families import on_one_line
@@ -93,10 +94,9 @@ class ColumnExplanation(NamedTuple):
         lines = []
         for row in range(len(self.base)):
             against = "" if self.against is None else f" against {self.against[row]}"
-            lines.append(
-                printable(f"{self.label[row]}{against}: {self.total[row]:.3f} ({self.base[row]:+.3f} before any cell)")
-            )
-            lines += [printable(f"  {name}: {value:+.3f}") for name, value in self.top(row=row)]
+            label = f"{self.label[row]:.4g}" if self.against is None else self.label[row]
+            lines.append(printable(f"{label}{against}: {self.total[row]:.4g} ({self.base[row]:+.4g} before any cell)"))
+            lines += [printable(f"  {name}: {value:+.4g}") for name, value in self.top(row=row)]
         return "\n".join(lines)
 
 
@@ -131,15 +131,31 @@ class TableQuestions:
         if of is None:
             raise ValueError("expected of=, the name or number of the column that is asked about, got None")
         state = self.fitted()
-        j = state.reader.column(of)
+        parts = state.reader.parts_of(of)
+        if len(parts) > 1:
+            names = state.columns.listed(parts)
+            raise ValueError(f"expected a part of the dates in {of!r}, {names}, got all of them: ask about one part")
+        j = parts[0]
         if state.joint.columns[j].support == 1 and j not in state.joint.names:
             raise ValueError(f"expected a column of numbers or categories, got {state.columns.listed([j])} of text")
         return j
 
+    def _known(self, j: int, given: Evidence) -> Given:
+        """Read what is given, or raise if it is the value of the column that is asked about."""
+        state = self.fitted()
+        known = Given.of(given, state.joint, state.reader)
+        if not np.isnan(known.cells[j]):
+            raise ValueError(
+                f"expected evidence on other columns than the one that is asked about, or a range or a set of it, got "
+                f"a value of {state.columns.listed([j])}"
+            )
+        return known
+
     def _answers(self, X: Any, of: Any, given: Evidence) -> tuple[Given, int, list[tuple[Encoded, Array]]]:
         """Return the distributions of a column on its support, batch by batch: its own cells are not looked at."""
         state = self.fitted()
-        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        j = self._asked(of)
+        known = self._known(j, given)
         found = []
         for rows in state.batches(X):
             asked = _hidden(known.applied(rows), j)
@@ -182,7 +198,8 @@ class TableQuestions:
         if of is None:
             return self._group_shares(X, given)
         state = self.fitted()
-        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        j = self._asked(of)
+        known = self._known(j, given)
         if isinstance(state.joint.columns[j], NumberColumn):
             raise ValueError(
                 f"expected a column of categories or of yes and no, got {state.columns.listed([j])} of numbers: ask "
@@ -220,7 +237,8 @@ class TableQuestions:
         'Gentoo'
         """
         state = self.fitted()
-        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        j = self._asked(of)
+        known = self._known(j, given)
         rows = _hidden(known.applied(unknown_rows(state.joint.columns, 1)), j)
         blank = known.applied(unknown_rows(state.joint.columns, 1))
         log = float(known.combination.log_density(blank, known.evidence)[0]) + known.log_missing
@@ -297,10 +315,10 @@ class TableQuestions:
         table = state.reader.read(rows, note=False)
         generator = None if how == "mean" else random_generator(random_state)
         filled = [self._filled(table, known, generator) for _ in range(draws or 1)]
-        frames = [
-            state.reader.filled_rows(X, rows, table, state.reader.within_limits(x), state.joint, generator)  # type: ignore[arg-type]
-            for x in filled
-        ]
+        frames = []
+        for each in filled:
+            x = known.within(state.reader.within_limits(each), state.joint.whole, generator)
+            frames.append(state.reader.filled_rows(X, rows, table, x, state.joint, generator))  # type: ignore[arg-type]
         return frames[0] if draws is None else frames
 
     def _filled(self, table: Table, known: Given, generator: "np.random.Generator | None") -> Array:
@@ -339,7 +357,7 @@ class TableQuestions:
             levels, u = known.combination.draw(known.applied(rows), generator, known.evidence, missing=missing)
             levels[:, list(known.missing)] = UNKNOWN
             parts.append(joint.cells(levels, u, generator))
-        x = reader.within_limits(np.concatenate(parts)[: int(n)])
+        x = known.within(reader.within_limits(np.concatenate(parts)[: int(n)]), joint.whole, generator)
         return reader.drawn_rows(table, x, known.values, joint, generator)  # type: ignore[arg-type]
 
     def surprise(self, X: Any, given: Evidence = None) -> Surprise:
@@ -382,7 +400,8 @@ class TableQuestions:
         and what each adds in both is averaged; so they add up to the answer exactly.
         """
         state = self.fitted()
-        j, known = self._asked(of), Given.of(given, state.joint, state.reader)
+        j = self._asked(of)
+        known = self._known(j, given)
         parts = [_explained(state.joint, known, rows, j) for rows in state.batches(X)]
         values, others, base, cells = (np.concatenate(part) for part in zip(*parts, strict=True))
         number = isinstance(state.joint.columns[j], NumberColumn)
@@ -454,9 +473,16 @@ def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Ar
             free = at == len(column.atoms)
             bin_ = np.minimum((np.nan_to_num(part.u[:, number[j]]) * column.bins).astype(np.int64), column.bins - 1)
             at = np.where(free, len(column.atoms) + bin_, at)
-        own = found[np.arange(len(at)), at]
-        as_likely = np.where(found <= own[:, None] * (1 + 1e-9), found, 0.0).sum(axis=1)
-        cells[there, j] = -np.log(np.maximum(as_likely, 1e-300))
+        every = np.arange(len(at))
+        # Bins of numbers are as likely as they are dense.
+        dense = found / column.support_widths if isinstance(column, NumberColumn) else found
+        as_likely = np.where(dense <= dense[every, at, None] * (1 + 1e-9), found, 0.0).sum(axis=1)
+        if isinstance(column, NumberColumn) and column.bins > 1:  # of the outermost bins what lies further out counts
+            z = part.z[:, number[j]]
+            beyond = np.where(z < 0, ndtr(z), ndtr(-z)) * column.bins
+            outer = free & np.isin(at - len(column.atoms), (0, column.bins - 1))
+            as_likely *= np.where(outer, np.minimum(np.nan_to_num(beyond, nan=1.0), 1.0), 1.0)
+        cells[there, j] = -np.log(np.clip(as_likely, 1e-300, 1.0)) + 0.0
     return whole, cells
 
 

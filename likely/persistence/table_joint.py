@@ -31,6 +31,8 @@ def _structures(parents: Ints, order: Ints) -> list[Structure]:
 
 def _forest(levels: Ints, parents: Ints, order: Ints, tables: Array) -> Forest:
     """Return trees, or raise ValueError if the arrays are of others: the core checks structures and sizes."""
+    if parents.ndim != 2 or parents.shape[1] != len(levels):
+        raise ValueError("expected the parents of the columns in every tree, got others")
     forest = Forest.empty(levels, _structures(parents, order))
     _check_sizes((tables, forest.tables))
     found = forest.with_tables(tables)

@@ -58,11 +58,11 @@ def test_evidence_is_a_ratio_of_densities(models, kind):
         {"sex": likely.MISSING},
     ):
         alone, both = model.distribution("species"), model.distribution("species", given)
-        without = model.distribution("island", given).log_given
+        without = model.distribution("year", given).log_given
         total = 0.0
         for value, p in zip(alone.values, both.p, strict=True):
             joint = (
-                model.distribution("island", {**given, "species": str(value)}).log_given
+                model.distribution("year", {**given, "species": str(value)}).log_given
                 if "species" not in given
                 else None
             )
@@ -321,3 +321,39 @@ def test_files_that_are_broken_are_refused_in_a_sentence(models, kind, tmp_path)
             assert not np.isnan(model.log_density(penguins().slice(0, 5))).any()
     assert len(refused) > len(arrays)
     assert all("expected" in words for words in refused)
+
+
+def test_values_that_are_given_are_filled_in(models):
+    rows = pd.DataFrame({"species": [None, "Adelie"], "island": ["Dream", None], "body_mass_g": [None, 4000.0]})
+    filled = models["combined"].impute(rows, given={"island": "Dream", "body_mass_g": 3333})
+    assert filled.island.tolist() == ["Dream", "Dream"]
+    assert filled.body_mass_g.tolist() == [3333.0, 4000.0]
+
+
+@every_kind
+def test_ranges_in_which_nothing_was_learned(kind):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    model = likely.Model(kind).fit(X)
+    for ends in ((6.0, 7.0), (2.0, 2.0001), (-0.5, -0.499)):
+        answer = model.distribution(0, {0: ends})
+        assert answer.p.sum() == pytest.approx(1)
+        drawn = model.sample(50, 0, given={0: ends})[:, 0]
+        assert ((drawn >= ends[0]) & (drawn <= ends[1])).all()
+        assert ends[0] <= model.predict(X[:1], of=0, given={0: ends})[0] <= ends[1]
+
+
+def test_surprise_of_a_number_grows_as_it_goes_out():
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    model = likely.Model().fit(X)
+    found = [model.surprise([[x, 0.3, -0.4]]).cells[0, 0] for x in (0.0, 2.0, 3.0, 5.0, 10.0, 100.0)]
+    assert found[0] < 1.5 < found[1] < found[2] < found[3] < found[4] <= found[5]
+    assert np.isfinite(model.log_density([[1e6, 0, 0]])).all()
+
+
+def test_two_ranges_of_many_rows_are_near_those_of_few():
+    X = np.random.default_rng(0).normal(size=(800, 1)) + 0.5 * np.random.default_rng(1).normal(size=(800, 4))
+    model = likely.Model("scores").fit(X)
+    given = {0: (0.0, 1.5), 1: (-1.0, None)}
+    many = model.predict(X[:40], of=2, given=given)
+    few = np.concatenate([model.predict(X[i : i + 8], of=2, given=given) for i in range(0, 40, 8)])
+    np.testing.assert_allclose(many, few, atol=1e-4)

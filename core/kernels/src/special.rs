@@ -1,6 +1,7 @@
 //! The few special functions that no dependency gives.
 
 use crate::simd::fma;
+use crate::threads;
 
 /// log a − ψ(a) and its derivative 1/a − ψ′(a), for a > 0: recurrence up to 12, then the asymptotic series, so that nearly
 /// equal numbers are never subtracted.
@@ -116,6 +117,38 @@ pub fn normal_distribution<const FUSED: bool>(x: f64) -> f64 {
     if x < 0.0 { tail } else { 1.0 - tail }
 }
 
+/// A function of every number, on all threads.
+pub fn of_each(x: &[f64], f: impl Fn(f64) -> f64 + Sync + Send) -> Vec<f64> {
+    const PIECE: usize = 8192;
+    threads::map(x.len().div_ceil(PIECE), x.len() * 100, |piece| {
+        x[piece * PIECE..x.len().min((piece + 1) * PIECE)].iter().map(|&x| f(x)).collect::<Vec<_>>()
+    })
+    .concat()
+}
+
+/// Φ⁻¹(p): a first guess (Abramowitz and Stegun, 26.2.22), and Halley's method from there.
+pub fn normal_quantile(p: f64) -> f64 {
+    if p > 0.5 {
+        return -normal_quantile(1.0 - p);
+    }
+    if p <= 0.0 {
+        return if p == 0.0 { f64::NEG_INFINITY } else { f64::NAN };
+    }
+    let t = (-2.0 * p.ln()).sqrt();
+    let mut x = (2.307_53 + 0.270_61 * t) / (1.0 + (0.992_29 + 0.044_81 * t) * t) - t;
+    for _ in 0..3 {
+        // 1/φ(x) grows as p becomes less: neither is 0 where floats have digits.
+        let slope = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let away = (normal_distribution::<false>(x) - p) / slope;
+        let step = away / (1.0 + 0.5 * x * away);
+        if !step.is_finite() {
+            break;
+        }
+        x -= step;
+    }
+    x
+}
+
 /// u − 1 − log u with u = x/m: how far x lies from m, 0 if they are equal. No digits are lost, near m or far from it.
 pub fn excess(x: f64, m: f64) -> f64 {
     let t = (x - m) / m;
@@ -142,6 +175,20 @@ pub fn gamma_constant(a: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantiles_are_the_inverse_of_the_distribution() {
+        for i in 1..=2900 {
+            let p = 10f64.powf(-f64::from(i) / 10.0);
+            let x = normal_quantile(p);
+            let back = 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
+            assert!((back - p).abs() <= 4e-15 * p * (1.0 + x * x), "{p} {x} {back}");
+        }
+        assert_eq!(normal_quantile(0.0), f64::NEG_INFINITY);
+        assert_eq!(normal_quantile(1.0), f64::INFINITY);
+        assert!(normal_quantile(0.5).abs() < 1e-16 && normal_quantile(f64::NAN).is_nan());
+        assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-15 * 10.0);
+    }
 
     #[test]
     fn the_normal_distribution_in_both_tails() {

@@ -3,10 +3,10 @@
 use crate::arrays::{
     Answer, Array1, Array2, Arrays, Numbers, Table, Vector, Weights, check_sizes, matrix, refuse, shaped, unfit,
 };
-use likely_kernels::conditional_bins as conditional;
 use likely_kernels::trees::hidden::{self, HiddenTree, Rows};
 use likely_kernels::trees::information::{self, Columns};
 use likely_kernels::trees::{Cells, Trees, counts, draw, messages};
+use likely_kernels::{conditional_bins as conditional, special};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
@@ -78,6 +78,20 @@ pub fn tree_last_levels<'py>(
     let shares = &*responsibilities;
     let found = py.detach(|| messages::last_levels(&trees, &cells, shares, &columns));
     matrix(py, found, codes.shape()[0], trees.components() * columns.len())
+}
+
+/// Φ of every number.
+#[pyfunction]
+pub fn normal_distribution<'py>(py: Python<'py>, x: Vector<'py>) -> Array1<'py> {
+    let x = &*x;
+    py.detach(|| special::of_each(x, special::normal_distribution::<false>)).into_pyarray(py)
+}
+
+/// Φ⁻¹ of every number.
+#[pyfunction]
+pub fn normal_quantiles<'py>(py: Python<'py>, p: Vector<'py>) -> Array1<'py> {
+    let p = &*p;
+    py.detach(|| special::of_each(p, special::normal_quantile)).into_pyarray(py)
 }
 
 /// How much of the distribution of one column, where it is missing, lies between edges, mixed by responsibilities.

@@ -1,0 +1,27 @@
+"""The normal distribution and its quantiles, of arrays of any shape."""
+
+from typing import Any
+
+import numpy as np
+
+from likely import native
+
+
+def ndtr(x: Any) -> Any:
+    """Return Φ(x), to its last digits in both tails.
+
+    >>> float(ndtr(0.0)), float(ndtr(-40.0)) < 1e-300
+    (0.5, True)
+    """
+    found = np.ascontiguousarray(x, dtype=np.float64)
+    return native.normal_distribution(found.ravel()).reshape(np.shape(x))
+
+
+def ndtri(p: Any) -> Any:
+    """Return Φ⁻¹(p).
+
+    >>> float(ndtri(0.975).round(9)), ndtri([0.0, 1.0]).tolist()
+    (1.959963985, [-inf, inf])
+    """
+    found = np.ascontiguousarray(p, dtype=np.float64)
+    return native.normal_quantiles(found.ravel()).reshape(np.shape(p))
