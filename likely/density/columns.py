@@ -30,6 +30,8 @@ _WIDE = 0.01
 _FARTHEST = 37.0
 # A density below this may have lost digits: then it is the logistic's, whose logarithm is known.
 _SMALL = 1e-280
+# Numbers less than this are 0: what they would be divided by has no inverse.
+_LEAST = 1e-290
 # So many quantiles of the numbers are kept: values are drawn from them.
 _QUANTILES = 2048
 # Bins of u in which answers about a number are given.
@@ -136,6 +138,11 @@ class NumberColumn:
         x, w = values[there], np.ones(there.sum()) if weights is None else weights[there]
         x, w = x[w > 0], w[w > 0]
         distinct, inverse = np.unique(x, return_inverse=True)
+        if len(distinct) > 1 and distinct[-1] - distinct[0] < _LEAST:
+            raise ValueError(
+                f"expected numbers that differ by {_LEAST:g} or more, got {distinct[0]:g} to {distinct[-1]:g}: multiply "
+                "them by a large number"
+            )
         counts = np.bincount(inverse, w, minlength=len(distinct)).astype(np.float64)
         total = float(counts.sum())
         few = len(distinct) < min(_DISTINCT, total / 8)
@@ -151,9 +158,11 @@ class NumberColumn:
         weight = float(cells.sum())
         running = np.cumsum(cells)
         centre = float(rest[np.searchsorted(running, 0.5 * weight)])
-        mean = float(np.average(rest, weights=cells))
-        scale = float(np.sqrt(np.average((rest - mean) ** 2, weights=cells)))
-        scale = max(scale, 1e-9 * max(1.0, abs(centre)))
+        # Squares of huge numbers would be infinite: deviations are taken in units of the largest.
+        unit = max(float(np.abs(rest).max()), _LEAST)
+        away = rest / unit - np.average(rest / unit, weights=cells)
+        scale = unit * float(np.sqrt(np.average(away**2, weights=cells)))
+        scale = max(scale, 1e-9 * max(1.0, abs(centre)) if scale == 0 or abs(centre) > 1e9 * scale else _LEAST)
         m = int(min(_QUANTILES, max(round(weight), 1)))
         at = np.searchsorted(running, (np.arange(m) + 0.5) / m * weight)
         quantiles = rest[np.minimum(at, len(rest) - 1)]
@@ -252,6 +261,18 @@ class NumberColumn:
 TableColumn = CategoryColumn | NumberColumn
 
 
+def _rising(edges: Array, cells: Array) -> tuple[Array, Array]:
+    """Return bins without those that are so narrow that floats have no number between their edges."""
+    kept = np.append(True, np.diff(edges) > 0)
+    if kept.all():
+        return edges, cells
+    if kept.sum() < 2:
+        return np.array([np.nextafter(edges[0], -np.inf), np.nextafter(edges[0], np.inf)]), cells.sum(keepdims=True)
+    last = np.cumsum(kept)[1:] - 1
+    index = np.minimum(np.where(kept[1:], last - 1, last), kept.sum() - 2)
+    return edges[kept], np.asarray(np.bincount(index, cells, minlength=int(kept.sum()) - 1), dtype=np.float64)
+
+
 def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:
     """Return edges and shares of the quantile histogram that leaves cells out best, less 1 for each bin."""
     total, running = float(counts.sum()), np.cumsum(counts)
@@ -263,8 +284,10 @@ def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:
             break
         cut = np.unique(np.searchsorted(running, np.arange(1, bins) / bins * total))
         cut = cut[cut < len(values) - 1]
-        edges = np.concatenate([[values[0] - first], (values[cut] + values[cut + 1]) / 2, [values[-1] + last]])
+        middle = values[cut] / 2 + values[cut + 1] / 2
+        edges = np.concatenate([[values[0] - first], middle, [values[-1] + last]])
         cells = np.add.reduceat(counts, np.append(0, cut + 1)) if len(values) > 1 else counts
+        edges, cells = _rising(edges, cells)
         left = np.maximum(cells - 1 + 0.5 / len(cells), 1e-9) / max(total - 0.5, 0.5)
         gain = float(cells @ np.log(left / np.diff(edges))) - len(cells)
         if best is None or gain > best[0]:

@@ -357,3 +357,24 @@ def test_two_ranges_of_many_rows_are_near_those_of_few():
     many = model.predict(X[:40], of=2, given=given)
     few = np.concatenate([model.predict(X[i : i + 8], of=2, given=given) for i in range(0, 40, 8)])
     np.testing.assert_allclose(many, few, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        1e15 + np.random.default_rng(0).normal(size=(200, 2)),
+        2.0**62 + np.arange(200.0)[:, None] * [1, 3],
+        np.random.default_rng(0).normal(size=(200, 2)) * 1e200,
+        np.array([[1.7e308, -1.7e308], [1.0, 2.0]] * 50) + np.random.default_rng(0).normal(size=(100, 1)),
+    ],
+    ids=["next to each other", "identifiers", "huge", "the largest"],
+)
+def test_numbers_at_the_ends_of_what_floats_hold(X, tmp_path):
+    model = likely.Model().fit(X)
+    model.save(tmp_path / "m.likely")
+    assert np.isfinite(likely.load(tmp_path / "m.likely").log_density(X)).all()
+
+
+def test_numbers_that_floats_hardly_tell_apart_are_refused():
+    with pytest.raises(ValueError, match="differ by 1e-290 or more"):
+        likely.Model().fit(np.random.default_rng(0).normal(size=(50, 2)) * 1e-310)

