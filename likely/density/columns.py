@@ -140,8 +140,8 @@ class NumberColumn:
         distinct, inverse = np.unique(x, return_inverse=True)
         if len(distinct) > 1 and distinct[-1] - distinct[0] < _LEAST:
             raise ValueError(
-                f"expected numbers that differ by {_LEAST:g} or more, got {distinct[0]:g} to {distinct[-1]:g}: multiply "
-                "them by a large number"
+                f"expected numbers that differ by {_LEAST:g} or more, got {distinct[0]:g} to {distinct[-1]:g}: "
+                "multiply them by a large number"
             )
         counts = np.bincount(inverse, w, minlength=len(distinct)).astype(np.float64)
         total = float(counts.sum())
