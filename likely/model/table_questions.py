@@ -187,8 +187,8 @@ class TableQuestions:
         if isinstance(column, NumberColumn):
             parts = [joint.distribution(column, p, known.evidence, j) for _, p in found]
             return np.concatenate([part.p @ part.values for part in parts])
-        likeliest: NDArray[Any] = self.values_of(of)[self.predict_proba(X, of, given).argmax(axis=1)]
-        return likeliest
+        likeliest = np.concatenate([joint.named_values(j, p).argmax(axis=1) for _, p in found])
+        return np.asarray(joint.values_of(j)[likeliest])
 
     def predict_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return p(value | all other cells) of a column of categories, rows × values in the order of ``values_of``.
@@ -199,18 +199,13 @@ class TableQuestions:
             return self._group_shares(X, given)
         state = self.fitted()
         j = self._asked(of)
-        known = self._known(j, given)
         if isinstance(state.joint.columns[j], NumberColumn):
             raise ValueError(
                 f"expected a column of categories or of yes and no, got {state.columns.listed([j])} of numbers: ask "
                 "for predict, predict_quantiles or predict_interval"
             )
-        found = []
-        for rows in state.batches(X):
-            asked = _hidden(known.applied(rows), j)
-            levels = known.combination.marginals(asked, [j], known.evidence)[0]
-            found.append(state.joint.named_values(j, levels))
-        return np.concatenate(found)
+        _, _, found = self._answers(X, of, given)
+        return np.concatenate([state.joint.named_values(j, levels) for _, levels in found])
 
     def predict_log_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return the logarithm of ``predict_proba``."""
