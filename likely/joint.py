@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from likely.families import (
     subtract_logs,
 )
 from likely.statistics import Array, JointStatistics, Labels, Responsibilities
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Scores are computed for about this many rows × classes at a time.
 _TILE = 1 << 20
@@ -55,7 +58,7 @@ class LogOdds(NamedTuple):
     """What every cell says for one class against another, in logarithms; ``base`` + their sum = the log-odds."""
 
     base: Array
-    cells: Any
+    cells: "Array | csr_array"
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ Sums form a group, so adding is learning and merging, subtracting is forgetting,
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,12 @@ from likely import native
 
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
+ClassCodes = NDArray[np.int32] | NDArray[np.int64]
+"""The index of each row's class."""
+SomeRows = slice | NDArray[np.bool_] | NDArray[np.int64]
+"""Which rows: from one to another, a boolean for each, or their numbers."""
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 # Weights that differ by less than this fraction of what was there differ by rounding only.
 _ROUNDING = 1e-9
@@ -32,7 +38,7 @@ class Assignment(NamedTuple):
     codes: NDArray[np.int32]
     weights: Array | None = None
 
-    def taken(self, rows: Any) -> "Assignment":
+    def taken(self, rows: SomeRows) -> "Assignment":
         """Return the assignment of some of the rows."""
         return Assignment(self.classes, self.codes[rows], None if self.weights is None else self.weights[rows])
 
@@ -324,17 +330,18 @@ def _rebase_products(sums: dict[str, Array], d: Array) -> None:
     sums["product"] = q + ds + np.swapaxes(ds, 1, 2) + n * dd
 
 
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
+def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return the distinct values, sorted.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
     # Asked for nothing but values, NumPy would import its masked arrays first.
-    return np.unique(values, return_counts=True)[0]
+    found: NDArray[Scalar] = np.unique(values, return_counts=True)[0]
+    return found
 
 
-def plain_label(label: Any) -> Any:
+def plain_label(label: object) -> object:
     """Return a label as Python has it, whatever the array that it was taken from.
 
     >>> plain_label(np.array([2, 3])[0]), plain_label(np.array(["a", None])[0])

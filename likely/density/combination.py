@@ -69,10 +69,10 @@ class Density(Protocol):
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
 
-    def reweighted(self, factors: Array) -> tuple[Any, float]:
+    def reweighted(self, factors: Array) -> tuple["Density", float]:
         """Return the mixture whose weights are multiplied by these, and what they then add up to."""
 
-    def expected(self, rows: Encoded, shares: Array) -> Any:
+    def expected(self, rows: Encoded, shares: Array) -> tuple[Array, ...]:
         """Return the expected sums of rows that belong to components by these responsibilities."""
 
 
@@ -133,7 +133,7 @@ class Member:
         """Return the member that knows no rows, and expects them under its density; a tree by itself needs no such."""
         return self.emptied() if self.kind == "tree" else replace(self.emptied(), reference=self.density)
 
-    def _plus(self, sums: Any, counts: Array | None, sign: float) -> "Member":
+    def _plus(self, sums: tuple[Array, ...], counts: Array | None, sign: float) -> "Member":
         added = type(self.sums)(*(a + sign * b for a, b in zip(self.sums, sums, strict=True)))
         if counts is not None:
             counts = sign * counts if self.missing is None else self.missing + sign * counts

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,12 @@ _TRANSITION_ROWS, _UNIFORM = 2.0, 0.1
 _LEVEL_ROWS = 1.0
 _GAUSSIAN_ROWS, _GAUSSIAN_VARIANCE = 0.5, 0.3
 _LEAST_VARIANCE = 1e-4
+
+Ints = NDArray[np.int32]
+Arrays = tuple[tuple[Ints, Ints, Array, Array], tuple[Ints, Array, Ints, Array, Array]]
+"""A tree as the core takes it: structure, root and transitions; and what columns are like in each state."""
+Rows = tuple[Codes, Array, Array | None, Array | None]
+"""Rows as the core takes them: levels, scores, likelihoods of states if there is evidence, and weights."""
 
 
 class Sums(NamedTuple):
@@ -66,7 +72,7 @@ class HiddenTreeDensity:
         return [(j, number) for number, (j, column) in enumerate(numbers(self.columns)) if column.bins > 1]
 
     @cached_property
-    def arrays(self) -> tuple[Any, Any]:
+    def arrays(self) -> Arrays:
         """What the core takes."""
         index = np.full(len(self.columns), -1, dtype=np.int32)
         for place, (j, _) in enumerate(self.scored):
@@ -74,7 +80,7 @@ class HiddenTreeDensity:
         tree = self.structure.parents, self.structure.order, self.root, self.transitions.ravel()
         return tree, (self.sizes, self.probabilities, index, self.mean, self.variance)
 
-    def _rows(self, rows: Encoded, evidence: Evidence | None = None, *, weighted: bool = False) -> Any:
+    def _rows(self, rows: Encoded, evidence: Evidence | None = None, *, weighted: bool = False) -> Rows:
         codes, likelihoods = rows.levels, None
         if evidence is not None:
             codes, likelihoods = self._evidence(codes, evidence)
@@ -244,7 +250,7 @@ class HiddenTreePrior:
         weights = np.ones(rows.rows) if rows.weights is None else rows.weights
         soft = (1 - sharp) / k
 
-        def spread(totals: Any, hard: Any) -> Array:
+        def spread(totals: Array | NDArray[np.intp], hard: Array | NDArray[np.intp]) -> Array:
             return np.asarray(soft * totals[:, None] + sharp * hard)
 
         d, sizes = len(self.columns), level_counts(self.columns)

@@ -1,13 +1,13 @@
 """The normal distribution and its quantiles, of arrays of any shape."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely import native
+from likely.statistics import Array
 
 
-def ndtr(x: Any) -> Any:
+def ndtr(x: ArrayLike) -> Array:
     """Return Φ(x), to its last digits in both tails.
 
     >>> float(ndtr(0.0)), float(ndtr(-40.0)) < 1e-300
@@ -17,7 +17,7 @@ def ndtr(x: Any) -> Any:
     return native.normal_distribution(found.ravel()).reshape(np.shape(x))
 
 
-def ndtri(p: Any) -> Any:
+def ndtri(p: ArrayLike) -> Array:
     """Return Φ⁻¹(p).
 
     >>> float(ndtri(0.975).round(9)), ndtri([0.0, 1.0]).tolist()

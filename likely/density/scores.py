@@ -383,8 +383,8 @@ class Case(NamedTuple):
     evidence: Evidence
     free: frozenset[int]
     """columns of numbers with a range that are none of their atoms"""
-    ranges: dict[int, tuple[float, float]]
-    """by the index among scores"""
+    ranges: dict[int, tuple[Array, Array]]
+    """by the index among scores; both ends are arrays of no axes"""
 
     @classmethod
     def all_of(cls, density: ScoreDensity, evidence: Evidence) -> list["Case"]:

@@ -180,7 +180,7 @@ class TableJoint:
         for first in range(0, max(table.rows, 1), _BATCH):
             yield self.encode(table.between(first, first + _BATCH))
 
-    def values_of(self, j: int) -> NDArray[Any]:
+    def values_of(self, j: int) -> Labels:
         """Return the values of a column in the order of the probabilities of ``named_values``."""
         column = self.columns[j]
         if isinstance(column, NumberColumn):

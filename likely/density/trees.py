@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from likely.statistics import Array
 
 D = TypeVar("D")
 S = TypeVar("S")
+M = TypeVar("M", bound="Mixture[Any]")
+M_co = TypeVar("M_co", covariant=True)
+S_co = TypeVar("S_co", covariant=True)
+S_contra = TypeVar("S_contra", contravariant=True)
 
 # Bins of u in which numbers are, and in which structures are looked for.
 BINS, COARSE = 32, 8
@@ -417,7 +421,9 @@ class Learned(NamedTuple, Generic[D, S]):
     sums: S
 
 
-def fit_trees(rows: Encoded, groups: NDArray[np.int64] | None, k: int) -> tuple[TreePrior, "Learned[Any, Any]"]:
+def fit_trees(
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int
+) -> tuple[TreePrior, "Learned[TreeDensity, TreeSums]"]:
     """Fit a mixture of k Chow–Liu trees by EM from first groups of rows.
 
     Each component has a tree of its own, chosen at first and once more after some steps.
@@ -431,7 +437,9 @@ def fit_trees(rows: Encoded, groups: NDArray[np.int64] | None, k: int) -> tuple[
     return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
 
 
-def continued_trees(rows: Encoded, shares: Array, *, steps: int) -> tuple[TreePrior, "MixtureStep"]:
+def continued_trees(
+    rows: Encoded, shares: Array, *, steps: int
+) -> tuple[TreePrior, "MixtureStep[TreeDensity, TreeSums]"]:
     """Choose the trees of components anew, and take more EM steps from responsibilities."""
     prior = tree_prior(rows, shares)
     return prior, fit_mixture(prior, prior.first, shares, rows, steps=steps, tolerance=_TOLERANCE)
@@ -454,37 +462,56 @@ def weighted(shares: Array, weights: Array | None) -> Array:
     return shares if weights is None else shares * weights[:, None]
 
 
-class MixtureStep(NamedTuple):
+class MixtureStep(NamedTuple, Generic[D, S]):
     """Where EM is: a mixture, from which sums it was solved, and how likely rows are in the mean."""
 
-    density: Any
-    learned: Learned[Any, Any]
+    density: D
+    learned: Learned[D, S]
     log_likelihood: float
     shares: Array
 
 
-def fit_mixture(prior: Any, start: Any, shares: Array, rows: Encoded, *, steps: int, tolerance: float) -> MixtureStep:
+class Mixture(Protocol[S_co]):
+    """Components that rows are expected under."""
+
+    def log_components(self, rows: Encoded) -> Array:
+        """Return log w_k p_k(what is known of each row)."""
+
+    def expected(self, rows: Encoded, shares: Array) -> S_co:
+        """Return the expected sums of rows that belong to components by these responsibilities."""
+
+
+class MixturePrior(Protocol[S_contra, M_co]):
+    """What mixtures are solved with beside their sums."""
+
+    def solve(self, sums: S_contra) -> M_co:
+        """Return the mixture of expected sums."""
+
+
+def fit_mixture(
+    prior: MixturePrior[S, M], start: M, shares: Array, rows: Encoded, *, steps: int, tolerance: float
+) -> MixtureStep[M, S]:
     """Take EM steps from first responsibilities; the best step is kept, as smoothed tables may lower the likelihood.
 
     ``start`` says what is expected of missing cells in the first step. That one is never kept: its responsibilities are
     not those of its reference, under which rows must be expected again when they are forgotten.
     """
-    best: list[MixtureStep] = []
+    best: list[MixtureStep[M, S]] = []
 
-    def solved(reference: Any, shares: Array) -> MixtureStep:
-        sums = reference.expected(rows, weighted(shares, rows.weights))
+    def solved(reference: M, shares: Array) -> MixtureStep[M, S]:
+        sums: S = reference.expected(rows, weighted(shares, rows.weights))
         density = prior.solve(sums)
         logs = density.log_components(rows)
         found = float(np.average(log_sum_exp(logs), weights=rows.weights))
         return MixtureStep(density, Learned(reference, sums), found, responsibilities(logs))
 
-    def step(at: MixtureStep) -> MixtureStep:
+    def step(at: MixtureStep[M, S]) -> MixtureStep[M, S]:
         new = solved(at.density, at.shares)
         if not best or new.log_likelihood > best[0].log_likelihood:
             best[:] = [new]
         return new
 
-    def gain(new: MixtureStep, old: MixtureStep) -> float:
+    def gain(new: MixtureStep[M, S], old: MixtureStep[M, S]) -> float:
         return new.log_likelihood - old.log_likelihood
 
     first = solved(start, shares)

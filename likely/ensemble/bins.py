@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +103,7 @@ class Bins:
         """The number of columns."""
         return len(self.columns)
 
-    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
+    def spread(self, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return for every encoded column what is given for the column that it is of: they are the same."""
         return columns
 

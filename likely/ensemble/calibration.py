@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likely.native import posterior_in_place
-from likely.statistics import Array
+from likely.statistics import Array, ClassCodes
 
 LEAST = -60.0
 """Log posteriors are not taken to be lower than this."""
@@ -53,7 +51,7 @@ class Calibration:
     def fitted(
         cls,
         scores: Sequence[Array],
-        codes: NDArray[Any],
+        codes: ClassCodes,
         weights: Array | None = None,
         *,
         biased: bool = True,
@@ -71,7 +69,7 @@ class Calibration:
         return cls(parameters[:m], bias, rows, np.full(m, 1 / m))
 
     def with_hidden(
-        self, scores: Sequence[Array], known: Array, codes: NDArray[Any], weights: Array | None, priors: Array
+        self, scores: Sequence[Array], known: Array, codes: ClassCodes, weights: Array | None, priors: Array
     ) -> "Calibration":
         """Fit v, drawn to 1/M, on rows of which but a share of the cells is ``known``; all else stays as it is."""
         hidden, log_priors = (1 - known)[:, None], np.log(priors)
@@ -125,7 +123,7 @@ class Calibration:
             raise ValueError(f"expected a number of rows that is not negative, got {self.rows!r}")
 
 
-def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) -> float:
+def log_loss(score: Array, codes: ClassCodes, weights: Array | None = None) -> float:
     """Return the mean log-loss after the best temperature, which tells how good scores can be made.
 
     >>> log_loss(np.log([[0.9, 0.1], [0.1, 0.9]]), np.array([0, 1])) < 0.11
@@ -134,7 +132,7 @@ def log_loss(score: Array, codes: NDArray[Any], weights: Array | None = None) ->
     return fitted_temperature(score, codes, weights)[0]
 
 
-def fitted_temperature(score: Array, codes: NDArray[Any], weights: Array | None = None) -> tuple[float, float]:
+def fitted_temperature(score: Array, codes: ClassCodes, weights: Array | None = None) -> tuple[float, float]:
     """Return the least mean log-loss, and what log posteriors are to be multiplied with to have it.
 
     >>> too_sure = np.log([[0.99, 0.01], [0.99, 0.01], [0.99, 0.01], [0.01, 0.99]])
@@ -157,7 +155,7 @@ class _Loss:
     def __init__(
         self,
         scores: Sequence[Array],
-        codes: NDArray[Any],
+        codes: ClassCodes,
         weights: Array | None,
         biased: bool,
         fixed: Array | None = None,

@@ -58,7 +58,7 @@ class TextSample:
     seed: Any
 
     @classmethod
-    def of(cls, texts: Any, assignment: Assignment, seed: Any) -> "TextSample":
+    def of(cls, texts: pa.Array, assignment: Assignment, seed: Any) -> "TextSample":
         """Draw from texts; those that are missing are left out.
 
         >>> texts = pa.array(["a", "b", "a", None])
@@ -93,13 +93,13 @@ class TextSample:
 class FoldAssignment(NamedTuple):
     """Texts with their classes, sizes (sums of log (count + 1)) and folds; or their counts, if all texts are there."""
 
-    texts: Any
+    texts: pa.Array | None
     assignment: Assignment
     sizes: Array
     folds: NDArray[np.int64]
     rows: TermCounts | None = None
 
-    def taken(self, rows: NDArray[Any]) -> "FoldAssignment":
+    def taken(self, rows: NDArray[np.int64]) -> "FoldAssignment":
         """Return some of the texts."""
         texts = None if self.texts is None else self.texts.take(rows)
         counts = None if self.rows is None else self.rows.taken(rows)
@@ -271,7 +271,7 @@ def fit_discounted(family: Bag, statistics: WordStatistics, assigned: FoldAssign
 
 def collect_discounted(
     family: Bag,
-    texts: Any,
+    texts: pa.Array,
     assignment: Assignment,
     *,
     seed: int = 0,

@@ -9,7 +9,7 @@ class.
 
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
     values: NDArray[np.float32]
 
     @classmethod
-    def of(cls, cells: NDArray[Any]) -> "Evidence":
+    def of(cls, cells: Array) -> "Evidence":
         """Return evidence that is given as rows × classes × groups."""
         there = cells.any(axis=1)
         starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)

@@ -188,7 +188,7 @@ class Features:
                 column.fill(cells[rows], out[rows, own])
         return out
 
-    def spread(self, columns: NDArray[Any]) -> NDArray[Any]:
+    def spread(self, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return for every feature what is given for its column, rows × width."""
         return np.repeat(columns, np.diff(self.starts), axis=1)
 

@@ -267,7 +267,7 @@ class Plain:
         """Return the table."""
         return table
 
-    def by_column(self, odds: Any) -> Array:
+    def by_column(self, odds: Array) -> Array:
         """Return what every column says."""
         return np.asarray(odds)
 

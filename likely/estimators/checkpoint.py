@@ -42,7 +42,7 @@ class Checkpoint:
     """whether to show a line, if the errors go to a terminal"""
     path: Any
     """the file to write every ten seconds, and when the fit is interrupted; it is removed at the end"""
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     """what else the result depends on"""
 
     def __post_init__(self, progress: bool) -> None:
@@ -84,7 +84,7 @@ class Checkpoint:
     def _write(self, path: str) -> None:
         self._written = monotonic()
         seeds, starts, best, present = self.search
-        header: dict[str, Any] = {
+        header: dict[str, object] = {
             "kind": _KIND,
             "fingerprint": self._fingerprint,
             "seeds": list(seeds),
@@ -98,7 +98,7 @@ class Checkpoint:
             header["present"] = self._packed("present", present, arrays)
         files.write(path, header, arrays)
 
-    def _packed(self, name: str, at: EMState, arrays: files.Arrays) -> dict[str, Any]:
+    def _packed(self, name: str, at: EMState, arrays: files.Arrays) -> dict[str, object]:
         state = State(self.parts, at.statistics, MatrixReader("Mixture", self.rows.table.columns))
         header, own = Saved("Mixture", {}, state, {}).contents()
         arrays.update({f"{name}.{each}": array for each, array in own.items()})
@@ -123,7 +123,7 @@ class Checkpoint:
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"expected a whole checkpoint in {path!r}, got one with {error}: remove it") from None
 
-    def _unpacked(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Search:
+    def _unpacked(self, header: Mapping[str, Any], arrays: files.Arrays) -> Search:
         best = present = None
         if "present" in header:
             present = self._ascent("present", header["present"], arrays)
@@ -137,7 +137,7 @@ class Checkpoint:
         seeds = decode(header["seeds"], tuple[int, ...], "seeds", arrays)
         return Search(seeds, tuple(Start(*start) for start in starts), best, present)
 
-    def _ascent(self, name: str, described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> EMState:
+    def _ascent(self, name: str, described: Mapping[str, Any], arrays: files.Arrays) -> EMState:
         own = {each.removeprefix(f"{name}."): array for each, array in arrays.items() if each.startswith(f"{name}.")}
         found = tuple(read_array("log-likelihoods", own, finite=False).tolist())
         statistics: JointStatistics = Saved.read(described["model"], own).state.statistics
@@ -149,7 +149,7 @@ class Checkpoint:
         )
 
 
-def fingerprint(rows: Hidden, parameters: Mapping[str, Any]) -> str:
+def fingerprint(rows: Hidden, parameters: Mapping[str, object]) -> str:
     """Return a digest of all cells, weights and parameters: the same for the same fit only.
 
     >>> from likely.data.table import Table

@@ -104,7 +104,7 @@ class ColumnFamilies:
         for key in [key for key, (_, columns) in groups.items() if not columns]:
             del groups[key]
 
-    def _wanted(self, table: Table, assignment: Assignment) -> list[Any]:
+    def _wanted(self, table: Table, assignment: Assignment) -> list[object]:
         """Return what every column is to follow: a name, or a family."""
         if not table.kinds:
             return [
@@ -121,7 +121,7 @@ class ColumnFamilies:
             for j, (kind, wanted) in enumerate(zip(table.kinds, given, strict=True))
         ]
 
-    def _by_kind(self, kind: str, given: Any, column: Block, assignment: Assignment) -> Any:
+    def _by_kind(self, kind: str, given: object, column: Block, assignment: Assignment) -> object:
         """Return what a column of a kind follows, unless a family was given."""
         if kind == "category":
             return Named.name
@@ -135,7 +135,7 @@ class ColumnFamilies:
             return {Categorical.name: WHOLE, Poisson.name: COUNTS}.get(found, found)
         return "bernoulli" if kind == "boolean" else "gaussian"
 
-    def _of_numbers(self, wanted: Any, column: Block, assignment: Assignment) -> Any:
+    def _of_numbers(self, wanted: object, column: Block, assignment: Assignment) -> object:
         """Return what a column of a matrix, which holds numbers, follows where no family was given, or a kind."""
         if isinstance(wanted, str) and wanted == "auto":
             return _by_type(column.table)
@@ -156,7 +156,7 @@ class ColumnFamilies:
         one = isinstance(self.smoothing, int | float | np.integer | np.floating)
         return Bag(Analyzer("words"), smoothing=self.smoothing if one else 1.0)
 
-    def _family(self, wanted: Any, table: Table) -> Family:
+    def _family(self, wanted: object, table: Table) -> Family:
         if isinstance(wanted, Family):
             if isinstance(wanted, Gaussian) and wanted.covariance == "full":
                 raise ValueError("expected independent columns, got a full covariance: use likely.GaussianDiscriminant")
@@ -187,14 +187,14 @@ class ColumnFamilies:
         return not any(kind == "integer" and given.get(name) in (None, "integer") for name, kind in kinds)
 
 
-def count_tags(columns: Any) -> tuple[bool, bool]:
+def count_tags(columns: object) -> tuple[bool, bool]:
     """Say whether columns of these families may be sparse, and may not be negative."""
     one = columns.name if isinstance(columns, Family) else columns
     counts = isinstance(one, str) and one in ("multinomial", "complement", "bernoulli")
     return counts or (isinstance(one, str) and one == "auto"), counts
 
 
-def groups_of(together: Any) -> list[list[Any]]:
+def groups_of(together: object) -> list[list[object]]:
     """Return lists of the columns to take together, from one list or several.
 
     >>> groups_of(["sex", "job"]), groups_of([["sex", "job"], ("a", "b")])
@@ -215,11 +215,11 @@ def _by_type(table: Table) -> str:
     return "bernoulli" if table.cells.dtype == bool else "gaussian"
 
 
-def _families_by_column(columns: Any, table: Table) -> list[Any]:
+def _families_by_column(columns: object, table: Table) -> list[object]:
     """Return what the user wants for each column: a name, or a family."""
     if isinstance(columns, Mapping):
-        wanted: list[Any] = ["auto"] * table.columns.width
-        named: dict[int, Any] = {}
+        wanted: list[object] = ["auto"] * table.columns.width
+        named: dict[int, object] = {}
         for key, family in columns.items():
             column = _column_number(key, table)
             if column in named:
@@ -235,7 +235,7 @@ def _families_by_column(columns: Any, table: Table) -> list[Any]:
     return wanted
 
 
-def _column_number(key: Any, table: Table) -> int:
+def _column_number(key: object, table: Table) -> int:
     if isinstance(key, str) and table.names is not None and key in table.names:
         return table.names.index(key)
     if isinstance(key, int | np.integer) and -table.columns.width <= key < table.columns.width:

@@ -53,7 +53,7 @@ class FirstFit(NamedTuple):
     statistics: JointStatistics
 
 
-def _always(_: Any) -> bool:
+def _always(_: object) -> bool:
     return True
 
 

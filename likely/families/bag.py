@@ -130,7 +130,7 @@ class PseudoCounts(NamedTuple):
         return cls(words, every, every[words.words], np.full(len(words.labels["class"]), every.sum()))
 
     @classmethod
-    def _of_classes(cls, smoothing: Mapping[Any, Mapping[Any, Any]], words: WordStatistics) -> "PseudoCounts":
+    def _of_classes(cls, smoothing: Mapping[object, Mapping[str, float]], words: WordStatistics) -> "PseudoCounts":
         classes = words.labels["class"].tolist()
         unknown = [label for label in smoothing if label not in classes]
         if unknown:
@@ -196,17 +196,17 @@ def strength(words: WordStatistics, background: Array) -> float:
     return float(np.sqrt(low * high))
 
 
-def _is_nested(smoothing: Any) -> bool:
+def _is_nested(smoothing: object) -> bool:
     """Say whether pseudo-counts are given class by class: then all values of the dict are dicts."""
     given = list(smoothing.values()) if isinstance(smoothing, Mapping) else []
     return bool(given) and all(isinstance(each, Mapping) for each in given)
 
 
-def _is_counts(numbers: Any) -> bool:
+def _is_counts(numbers: object) -> bool:
     return isinstance(numbers, Mapping) and all(map(_is_count, numbers.values()))
 
 
-def _is_count(number: Any) -> bool:
+def _is_count(number: object) -> bool:
     return isinstance(number, int | float | np.integer | np.floating) and bool(0 <= number <= sys.float_info.max)
 
 
@@ -214,14 +214,14 @@ def _is_count(number: Any) -> bool:
 _LONGEST = 10_000_000
 
 
-def present(texts: Any) -> NDArray[np.bool_]:
+def present(texts: pa.Array) -> NDArray[np.bool_]:
     """Say which texts of an Arrow array are there."""
     if not texts.null_count:
         return np.full(len(texts), True)
     return np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
 
 
-def of_present(texts: Any, assignment: Assignment) -> Assignment:
+def of_present(texts: pa.Array, assignment: Assignment) -> Assignment:
     """Return the assignment with no class for rows whose text is missing."""
     if not texts.null_count:
         return assignment
@@ -272,7 +272,7 @@ class BagDensity(Density):
         """The word of each pair."""
         return np.repeat(np.arange(len(self.terms)), np.diff(self.starts))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
 
     def add_scores(self, block: Block, out: Array) -> None:
@@ -329,7 +329,9 @@ class BagDensity(Density):
         scores[self._words[own]] += self.differences[own]
         return np.asarray(scores if self.refinement is None else scores + self.refinement[:, c])
 
-    def word_odds(self, block: Block, one: Codes, other: Codes) -> tuple[NDArray[np.int64], Any, Any, Array]:
+    def word_odds(
+        self, block: Block, one: Codes, other: Codes
+    ) -> tuple[NDArray[np.int64], pa.Array, NDArray[np.int32], Array]:
         """Return what every word of each row says: where rows begin, the words, their counts, and log-odds."""
         rows = self.analyzer.transform(block.texts(), self.terms)
         documents = rows.documents
@@ -344,7 +346,7 @@ class BagDensity(Density):
             odds *= ((rows.lengths(self.orders) / usual) ** -power)[documents]
         return rows.starts, self.terms.take(rows.units), rows.counts, odds
 
-    def _pair_scores(self, words: NDArray[Any], codes: Codes) -> Array:
+    def _pair_scores(self, words: NDArray[np.int32], codes: Codes) -> Array:
         """Return the scores of pairs of a word and a class, but for what all classes share."""
         keys = self._words * self.classes + self.codes
         wanted = words.astype(np.int64) * self.classes + codes

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Columns, Table
 from likely.messages import Advice, Setting
 from likely.native import BadCellError
-from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, SomeRows, Statistics
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Codes = NDArray[np.int64]
 
@@ -68,7 +71,7 @@ class Density(ABC):
         self.add_log_density(block, out)
 
     @abstractmethod
-    def sample(self, codes: Codes, generator: "np.random.Generator") -> Any:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each of the given classes."""
 
     @abstractmethod
@@ -84,7 +87,7 @@ class Density(ABC):
         """Return the values that column j can have and their probabilities (classes × values); None for a density."""
         return None
 
-    def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
+    def discrete_given(self, block: Block, rows: SomeRows, j: int, posterior: Array) -> Array:
         """Return the probability of each of column j's values in some rows (rows × values), given their other columns.
 
         ``posterior``: p(class) of these rows.
@@ -105,7 +108,7 @@ class Density(ABC):
         """Draw every cell of rows of the given classes, given the cells of its row that are there."""
         return np.asarray(self.sample(codes, generator))
 
-    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> "tuple[Array | csr_array, Array]":
         """Return what every cell says for class ``one`` against ``other`` (rows × columns), and what is left over."""
         rows = np.arange(block.table.rows)
         odds = np.empty((len(rows), block.width))
@@ -222,7 +225,7 @@ class UnsolvableError(np.linalg.LinAlgError):
     """
 
     def __init__(
-        self, columns: list[int], before: str, after: str, label: Any = None, rows: float = 0.0, blamed: str = ""
+        self, columns: list[int], before: str, after: str, label: object = None, rows: float = 0.0, blamed: str = ""
     ):
         super().__init__(columns, before, after, label, rows, blamed)  # so it can be sent by workers
         self.columns, self.before, self.after, self.label, self.rows, self.blamed = self.args
@@ -260,13 +263,13 @@ def _remedy(value: float, column: int, table: Table) -> tuple[str | Setting, ...
     return ("correct the value, set it to NaN if it is not known, or choose another family for the column",)
 
 
-def on_one_line(value: Any) -> str:
+def on_one_line(value: object) -> str:
     """Return what a value looks like in a sentence."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 150 else text[:149] + "…"
 
 
-def read_number(value: Any, expected: str) -> float:
+def read_number(value: object, expected: str) -> float:
     """Return a parameter that is one number, or raise ValueError, which says what was expected.
 
     >>> read_number(2, "a number")
@@ -282,7 +285,7 @@ def read_number(value: Any, expected: str) -> float:
     return float(found)
 
 
-def read_numbers(value: Any, expected: str) -> Array:
+def read_numbers(value: object, expected: str) -> Array:
     """Return a parameter that is an array of numbers, or raise ValueError, which says what was expected."""
     try:
         if np.asarray(value).dtype.kind in "biufO":

@@ -324,7 +324,7 @@ class NamedDensity(CategoricalDensity):
         return names
 
     @cached_property
-    def _numbers(self) -> list[dict[Any, int]]:
+    def _numbers(self) -> list[dict[object, int]]:
         """The row of every name in the table of scores, one dict for each column."""
         starts = self.starts[:-1]
         return [{name: int(first) + i for i, name in enumerate(self.names_of(j))} for j, first in enumerate(starts)]

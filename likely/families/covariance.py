@@ -3,13 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from likely.families.base import read_number
 from likely.families.moments import Moments, variances_of
 from likely.statistics import Array, Statistics
+
+if TYPE_CHECKING:
+    from likely.families.gaussian import Gaussian
 
 Shrinkage = float | Literal["oas", "ledoit-wolf"]
 
@@ -22,7 +25,7 @@ FLOOR = 1e-9
 class Structure(ABC):
     """A kind of covariance."""
 
-    family: Any
+    family: "Gaussian"
     """the Gaussian that has the settings"""
     tied: float
     """1 for one covariance of all classes, 0 for one each, or anything between"""

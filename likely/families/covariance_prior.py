@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block
@@ -136,7 +137,7 @@ class CovariancePrior:
         return float(-0.5 * self.rows * classes / len(own) * (logarithms + traces).sum())
 
 
-def _scatters(block: Block, groups: Assignment, own: Moments, columns: Any) -> tuple[float, Array, Array]:
+def _scatters(block: Block, groups: Assignment, own: Moments, columns: NDArray[np.int64]) -> tuple[float, Array, Array]:
     """Return the weight of rows, and the covariance of some columns within groups and of all rows.
 
     Each pair of columns is taken over the rows that have both cells.
@@ -153,7 +154,7 @@ def _scatters(block: Block, groups: Assignment, own: Moments, columns: Any) -> t
     return n, (moments.scatter.sum(axis=0) / n)[some], (moments.pooled.scatter[0] / n)[some]
 
 
-def _pairwise(block: Block, groups: Assignment, own: Moments, columns: Any) -> tuple[float, Array, Array]:
+def _pairwise(block: Block, groups: Assignment, own: Moments, columns: NDArray[np.int64]) -> tuple[float, Array, Array]:
     pooled = own.pooled
     means, mean = own.filled(pooled).mean[:, columns], pooled.mean[0][columns]
     d = len(columns)

@@ -50,12 +50,14 @@ class Refinement:
         """The words."""
         return checked_terms(self.offsets, self.characters)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "terms"}
 
     def table(self, terms: pa.Array, indices: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return scores of other words, and of classes of these indices; 0 where a word or a class is new."""
-        rows: Any = pc.index_in(terms.cast(pa.large_string()), value_set=self.terms).fill_null(-1).to_numpy()
+        rows: NDArray[np.int32] = (
+            pc.index_in(terms.cast(pa.large_string()), value_set=self.terms).fill_null(-1).to_numpy()
+        )
         width = self.scores.shape[1]
         if np.array_equal(rows, np.arange(len(self.scores))) and np.array_equal(indices, np.arange(width)):
             return self.scores  # type: ignore[no-any-return]
@@ -206,7 +208,7 @@ class Evidence:
         return self.words.sums["weight"]
 
     @property
-    def arrays(self) -> Any:
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, Array, NDArray[np.uint8]]:
         """The words as the core takes them."""
         sums = self.words.sums
         documents = np.ascontiguousarray(sums["documents"])

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import factorial, prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from likely.data.table import Block, Table
 from likely.em import iterate
 from likely.families.base import Codes, Density, subtract_logs
 from likely.families.categorical import Named, NamedDensity, log_dirichlet, names_in, within_classes, without_unseen
-from likely.statistics import Array, Assignment, Labels, Responsibilities, Statistics
+from likely.statistics import Array, Assignment, Labels, Responsibilities, SomeRows, Statistics
 
 MOST_COLUMNS = 8
 """The most columns taken together: what each says of a class is a mean over all sets of the others."""
@@ -171,7 +170,7 @@ def _check(columns: int, cells: int) -> None:
         )
 
 
-def _line_indices(block: Block, j: int, line: NDArray[Any], size: int) -> NDArray[np.int64]:
+def _line_indices(block: Block, j: int, line: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """Return the index of every row's cell in column j, ``size`` if it has none.
 
     ``line`` has the index of every category as the block numbers them, −1 if it has none.
@@ -216,10 +215,10 @@ class TogetherDensity(Density):
             return np.ascontiguousarray(np.log(self._with_margins.reshape(self.classes, -1)).T)
 
     @cached_property
-    def _known(self) -> list[dict[Any, int]]:
+    def _known(self) -> list[dict[object, int]]:
         return [{name: i for i, name in enumerate(each)} for each in self.names]
 
-    def _rows(self, block: Block, rows: Any = slice(None)) -> NDArray[np.int64]:
+    def _rows(self, block: Block, rows: SomeRows = slice(None)) -> NDArray[np.int64]:
         """Return where rows are on every axis, rows × columns; what is missing or unknown has the last index."""
         lines = [
             np.array([known.get(name, -1) for name in names_in(block, j)], dtype=np.int64)
@@ -264,7 +263,7 @@ class TogetherDensity(Density):
 
     def _given(self, rows: NDArray[np.int64], j: int, codes: Codes) -> Array:
         """Return the probability of every category of column j in rows of given classes, given their other columns."""
-        indices: list[Any] = [codes, *rows.T]
+        indices: list[NDArray[np.int64]] = [codes, *rows.T]
         indices = [each[:, None] for each in indices]
         indices[j + 1] = np.arange(len(self.names[j]))[None, :]
         p: Array = self._with_margins[tuple(indices)]
@@ -281,7 +280,7 @@ class TogetherDensity(Density):
         """Return the categories of a column and their probabilities, whatever the others hold."""
         return np.arange(len(self.names[j]), dtype=np.float64), self._column_probabilities(j)
 
-    def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
+    def discrete_given(self, block: Block, rows: SomeRows, j: int, posterior: Array) -> Array:
         """Return the probabilities of column j's values in some rows, given their other columns."""
         indices = self._rows(block, rows)
         found = np.zeros((len(indices), len(self.names[j])))

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Block, SparseRows
@@ -12,6 +13,9 @@ from likely.families.base import Codes, ColumnwiseDensity, Density, LinearForm, 
 from likely.families.categorical import LOG_SMALLEST, Smoothed, log_dirichlet
 from likely.families.moments import collect_moments
 from likely.statistics import Array, Assignment, Responsibilities, Statistics, class_weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def _sparse(block: Block) -> SparseRows | None:
@@ -170,7 +174,13 @@ class Bernoulli(Smoothed):
         return log_dirichlet(pseudo_counts, density.yes) + log_dirichlet(pseudo_counts, density.no)
 
 
-def _sparse_log_odds(cells: SparseRows, values: Any, logs: Array, one: Codes, other: Codes) -> Any:
+def _sparse_log_odds(
+    cells: SparseRows,
+    values: Array | NDArray[np.float32] | NDArray[np.int64] | NDArray[np.bool_],
+    logs: Array,
+    one: Codes,
+    other: Codes,
+) -> "csr_array":
     """Return x · (log of one class − log of the other) for every cell there is; logs: classes × columns."""
     from scipy.sparse import csr_array
 
@@ -223,7 +233,7 @@ class MultinomialDensity(Density):
         """Return the score of one word."""
         return MultinomialDensity(self.log_shares[[j]], self.length)
 
-    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> "tuple[Array | csr_array, Array]":
         """Return x · (log θ_one − log θ_other) for every word; sparse if the rows are."""
         cells = _sparse(block)
         logs = self._by_class
@@ -292,7 +302,7 @@ class BernoulliDensity(ColumnwiseDensity):
         p = self.yes[codes]
         return np.where(np.isnan(p), np.nan, generator.random(p.shape) < p)
 
-    def log_odds(self, block: Block, one: Codes, other: Codes) -> tuple[Any, Array]:
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> "tuple[Array | csr_array, Array]":
         """Return what every cell says; of sparse rows only the 1s count one by one, the 0s altogether."""
         cells = _sparse(block)
         if cells is None:

@@ -8,18 +8,23 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely.data.table import Block, Columns, Table
 from likely.families import Density, Family, subtract_logs
+from likely.families.base import Codes
 from likely.joint import Joint, Part, draw_indices
 from likely.learn.hidden import EMResult, Hidden
 from likely.learn.mixtures import MixtureTask, Search, search_mixture
 from likely.learn.one_pass import collect
 from likely.messages import printable
-from likely.statistics import Array, Assignment, JointStatistics, Labels, Responsibilities, Statistics
+from likely.statistics import Array, Assignment, JointStatistics, Labels, Responsibilities, SomeRows, Statistics
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Scores are computed for about this many rows × components at a time.
 _TILE = 1 << 20
@@ -43,7 +48,9 @@ class MixedStatistics(Statistics):
     def __sub__(self, other: Statistics) -> "MixedStatistics":
         return self._with(other, operator.sub)
 
-    def _with(self, other: Statistics, how: Callable[[Any, Any], JointStatistics]) -> "MixedStatistics":
+    def _with(
+        self, other: Statistics, how: Callable[[JointStatistics, JointStatistics], JointStatistics]
+    ) -> "MixedStatistics":
         assert isinstance(other, MixedStatistics)
         pairs = zip(self.components, other.components, strict=True)
         return self.of(tuple(how(one, two) for one, two in pairs))
@@ -135,7 +142,7 @@ class MixedDensity(Density):
         numbers = range(self.weights.shape[1])
         return MixedStatistics.of(tuple(total.of_classes(slice(m * k, (m + 1) * k), self.labels) for m in numbers))
 
-    def sample(self, codes: Any, generator: "np.random.Generator") -> Any:
+    def sample(self, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw a row of each of the given classes: first a component."""
         components = draw_indices(self.weights[codes], generator) * self.classes + codes
         x = np.full((len(components), self._width), np.nan)
@@ -151,7 +158,7 @@ class MixedDensity(Density):
     def _width(self) -> int:
         return self.inner.width if self._columns is None else len(self._columns)
 
-    def _indices(self, part: Part) -> Any:
+    def _indices(self, part: Part) -> slice | NDArray[np.int64]:
         """Return the indices of a part's columns among all of the mixture's."""
         return slice(None) if part.columns is None else np.searchsorted(self._columns or [], part.columns)
 
@@ -191,7 +198,7 @@ class MixedDensity(Density):
         m, k = self.weights.shape[1], self.classes
         return values, np.einsum("km,mkv->kv", self.weights, p.reshape(m, k, -1))
 
-    def discrete_given(self, block: Block, rows: Any, j: int, posterior: Array) -> Array:
+    def discrete_given(self, block: Block, rows: SomeRows, j: int, posterior: Array) -> Array:
         """Return the probability of each of column j's values in some rows, given their other columns."""
         part, density, i = self._locate(j)
         table = block.table.taken(np.arange(block.table.rows)[rows])
@@ -208,7 +215,7 @@ class MixedDensity(Density):
                 x[:, self._indices(part)] += p[:, [m]] * own
         return x
 
-    def drawn(self, block: Block, codes: Any, generator: "np.random.Generator") -> Array:
+    def drawn(self, block: Block, codes: Codes, generator: "np.random.Generator") -> Array:
         """Draw every cell of rows of the given classes, given the cells that are there."""
         p = self.responsibilities(block.table)[np.arange(block.table.rows), :, codes]
         components = draw_indices(p, generator) * self.classes + codes
@@ -217,7 +224,7 @@ class MixedDensity(Density):
             x[:, self._indices(part)] = density.drawn(Block(block.table, part.columns), components, generator)
         return x
 
-    def log_odds(self, block: Block, one: Any, other: Any) -> tuple[Any, Array]:
+    def log_odds(self, block: Block, one: Codes, other: Codes) -> "tuple[Array | csr_array, Array]":
         """Return what every cell says for class ``one`` against ``other``, by the likeliest component of each."""
         table, rows = block.table, np.arange(block.table.rows)
         total = np.zeros((table.rows, self.classes))
@@ -374,7 +381,7 @@ def _mixture(
     rows: Hidden,
     parts: tuple[Part, ...],
     components: int | str,
-    generator: Any,
+    generator: "np.random.Generator",
     starts: int,
     label: str,
     line: Line,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely import native
 from likely.data.table import SparseRows, Table
@@ -21,6 +21,8 @@ from likely.native import BadCellError
 from likely.statistics import Array, Statistics
 
 Rows = NDArray[np.int64]
+SparseCells = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any], int]
+"""A sparse matrix as the core reads it: where rows start, columns, values, and the width."""
 
 # Rows, about, of which the origin is the mean.
 _SAMPLE = 4096
@@ -29,7 +31,7 @@ _SAMPLE = 4096
 class Generator(Protocol):
     """Whatever draws random numbers from 0 to 1: NumPy's generators, the new and the old ones."""
 
-    def random(self, size: Any) -> Array:
+    def random(self, size: int | tuple[int, ...]) -> Array:
         """Return an array of some shape."""
 
 
@@ -49,7 +51,7 @@ class Points(NamedTuple):
     known: NDArray[np.bool_]
     """of each column whether it has a cell at all"""
 
-    def some(self, rows: Any) -> "Points":
+    def some(self, rows: Rows) -> "Points":
         """Return some of the rows."""
         if isinstance(self.cells, tuple):
             taken = SparseRows(*self.cells).taken(rows)
@@ -170,7 +172,7 @@ def readable(table: Table) -> Any:
     )
 
 
-def _read_sparse(table: Table, cells: Any, weights: Array | None) -> Points:
+def _read_sparse(table: Table, cells: SparseCells, weights: Array | None) -> Points:
     starts, indices, values, width = cells
     wide = values.astype(np.float64, copy=False)
     counts = 1.0 if weights is None else np.repeat(weights, np.diff(starts))
@@ -307,7 +309,7 @@ class Clustering(NamedTuple):
         return other is None or self.inertia < other.inertia * (1 - 1e-12)
 
 
-def given_centres(points: Points, start: Any) -> Array:
+def given_centres(points: Points, start: ArrayLike) -> Array:
     """Return centres about the origin."""
     return np.ascontiguousarray(np.nan_to_num(np.asarray(start, dtype=np.float64) - points.origin))
 

@@ -6,6 +6,7 @@ from functools import partial, reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely.data.distinct import DistinctRows, sample_rows
 from likely.data.table import Block, SparseRows, Table
@@ -238,7 +239,7 @@ class MixtureTask(NamedTuple):
 
     parts: tuple[Part, ...]
     k: int
-    start: Any
+    start: str | NDArray[np.int32]
     """one of STARTS, or the group of each row"""
     tolerance: float
     most: int

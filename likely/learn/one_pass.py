@@ -4,7 +4,6 @@ import operator
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Table
 from likely.families import Density
 from likely.joint import Part
-from likely.statistics import Assignment, JointStatistics, Responsibilities, Statistics, class_weights
+from likely.statistics import Assignment, ClassCodes, JointStatistics, Responsibilities, Statistics, class_weights
 
 # Cells that are made of columns at a time.
 _TILE = 1 << 22
@@ -52,7 +51,7 @@ def collect(
     return JointStatistics(class_weights(assignment), tuple(blocks))
 
 
-def assign_folds(codes: NDArray[Any], folds: int) -> NDArray[np.int64]:
+def assign_folds(codes: ClassCodes, folds: int) -> NDArray[np.int64]:
     """Return a stratified fold for each row: those of each class in turn, so every fold has as many of it.
 
     >>> assign_folds(np.array([0, 1, 0, 1, 1]), 2).tolist()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from likely import native
 from likely.data.labels import read_weights
@@ -33,7 +33,7 @@ class Centres:
     """the centres less an origin, and the origin"""
     known: NDArray[np.bool_]
     """of each column whether it has a cell at all"""
-    dtype: Any = np.float32
+    dtype: DTypeLike = np.float32
     """distances are of the type of the rows, or of this if that is wider"""
 
     @property

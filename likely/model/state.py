@@ -122,11 +122,11 @@ class State:
             given = (*self.joint.densities, *members)
         return partial(collect, parts=self.parts, given=given)
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, object]:
         """Return what a file holds of the state beside statistics and reader, by name."""
         return {}
 
-    def keeping(self, kept: Mapping[str, Any]) -> Self:
+    def keeping(self, kept: Mapping[str, object]) -> Self:
         """Return the state with what ``kept`` has given, or raise ValueError if it does not belong to the rest."""
         if kept:
             raise ValueError(f"expected nothing else to be kept, got {on_one_line(sorted(kept))}")
@@ -271,7 +271,7 @@ def read_priors(priors: Any, classes: Labels, counts: Array) -> Array | None:
     return weights
 
 
-def few(names: tuple[Any, ...], most: int = 6) -> str:
+def few(names: tuple[object, ...], most: int = 6) -> str:
     """Return names for a sentence, not all if they are many."""
     shown = ", ".join(map(repr, names[:most]))
     return f"[{shown}, … {len(names) - most} more]" if len(names) > most else f"[{shown}]"
