@@ -47,8 +47,6 @@ class Structure(ABC):
                 raise ValueError(f"expected a number as shrinkage {simple}, got {self.family.shrinkage!r}")
         elif not 0 <= read_number(self.family.shrinkage, "shrinkage between 0 and 1, 'oas' or 'ledoit-wolf'") <= 1:
             raise ValueError(f"expected shrinkage between 0 and 1, got {self.family.shrinkage!r}")
-        if not 0 <= self.tied <= 1:
-            raise ValueError(f"expected tied=True, False or a number between 0 and 1, got {self.tied!r}")
         if self.family.target is not None and self.family.target not in self.targets:
             raise ValueError(f"expected a target among {self.targets}, got {self.family.target!r}")
         for name in ("added_variance", "floor"):

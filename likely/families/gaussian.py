@@ -413,7 +413,9 @@ class Gaussian(Family):
                 "expected shrinkage='ledoit-wolf' or pseudo_rows, got both: it is estimated from rows that were seen; "
                 "use shrinkage='oas' or a number with imagined ones"
             )
-        read_number(self.tied, "tied between 0 and 1")
+        tied = read_number(self.tied, "tied between 0 and 1")
+        if not 0 <= tied <= 1:
+            raise ValueError(f"expected tied=True, False or a number between 0 and 1, got {tied!r}")
         self.structure.check()
 
     @property
