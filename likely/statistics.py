@@ -6,12 +6,15 @@ Sums form a group, so adding is learning and merging, subtracting is forgetting,
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
+
+if TYPE_CHECKING:
+    from likely.data.table import Table
 
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -209,12 +212,28 @@ class Statistics:
         return replace(self, sums=sums)
 
 
+class TableStatistics(Protocol):
+    """What is learned of a whole table and its classes together, beside what blocks of columns say of each class."""
+
+    def learned(self, table: "Table", assignment: Assignment) -> Self:
+        """Return what has learned more rows; those without a class are left out."""
+
+    def emptied(self) -> Self:
+        """Return what knows no rows, under the same reference."""
+
+    def __add__(self, other: Self) -> Self: ...
+    def __sub__(self, other: Self) -> Self: ...
+    def __mul__(self, factor: float) -> Self: ...
+
+
 @dataclass(frozen=True, eq=False)
 class JointStatistics:
     """The weight of every class and the statistics of every block of columns, added and subtracted together."""
 
     weights: Statistics
     blocks: tuple[Statistics, ...]
+    table: TableStatistics | None = None
+    """of the whole table, if questions are answered by a joint of all columns"""
 
     @property
     def classes(self) -> Labels:
@@ -234,14 +253,17 @@ class JointStatistics:
 
     def __add__(self, other: Self) -> Self:
         blocks = zip(self.blocks, other.blocks, strict=True)
-        return replace(self, weights=self.weights + other.weights, blocks=tuple(a + b for a, b in blocks))
+        table = None if self.table is None else self.table + other.table
+        return replace(self, weights=self.weights + other.weights, blocks=tuple(a + b for a, b in blocks), table=table)
 
     def __sub__(self, other: Self) -> Self:
         blocks = zip(self.blocks, other.blocks, strict=True)
-        return replace(self, weights=self.weights - other.weights, blocks=tuple(a - b for a, b in blocks))
+        table = None if self.table is None else self.table - other.table
+        return replace(self, weights=self.weights - other.weights, blocks=tuple(a - b for a, b in blocks), table=table)
 
     def __mul__(self, factor: float) -> Self:
-        return replace(self, weights=self.weights * factor, blocks=tuple(block * factor for block in self.blocks))
+        table = None if self.table is None else self.table * factor
+        return replace(self, weights=self.weights * factor, blocks=tuple(b * factor for b in self.blocks), table=table)
 
     __rmul__ = __mul__
 

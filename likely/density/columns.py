@@ -324,6 +324,17 @@ class Encoded(NamedTuple):
         weights = None if self.weights is None else self.weights[rows]
         return Encoded(self.columns, self.levels[rows], self.u[rows], self.z[rows], self.log[rows], weights)
 
+    def hiding(self, j: int) -> "Encoded":
+        """Return rows of which nothing is known of one column."""
+        levels, log = self.levels.copy(), self.log.copy()
+        levels[:, j], log[:, j] = UNKNOWN, 0.0
+        number = next((n for n, (at, _) in enumerate(numbers(self.columns)) if at == j), None)
+        if number is None:
+            return self._replace(levels=levels, log=log)
+        u, z = self.u.copy(), self.z.copy()
+        u[:, number], z[:, number] = np.nan, np.nan
+        return self._replace(levels=levels, u=u, z=z, log=log)
+
     def binned(self, bins: int) -> Codes:
         """Return levels in which numbers that are no atoms are in so many bins of u."""
         out = self.levels.copy()

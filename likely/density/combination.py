@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Table
+from likely.density.class_trees import fit_class_trees
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
@@ -42,6 +43,8 @@ from likely.statistics import Array
 
 # Weights of members: a Dirichlet prior of so many rows in all.
 _PRIOR_ROWS = 0.5
+COUNTED = {"tree": fit_tree, "class trees": fit_class_trees}
+"""Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or one in each class."""
 KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30}
 """The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
 COMBINED = (("trees", 10), ("trees", 3), ("hidden trees", 32), ("hidden trees", 8), ("scores", 30), ("scores", 5))
@@ -77,7 +80,7 @@ class Density(Protocol):
 
 
 # Which sums of each kind of member are counts.
-_COUNTS = {"tree": (0, 1), "trees": (0, 1), "hidden trees": (0, 1, 2), "scores": (0, 3)}
+_COUNTS = {"tree": (0, 1), "class trees": (0, 1, 2), "trees": (0, 1), "hidden trees": (0, 1, 2), "scores": (0, 3)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +124,17 @@ class Member:
         counts = None if missing is None else missing.counts(rows.levels < 0, shares)
         return self._plus(self.reference.expected(rows, shares), counts, sign)
 
-    def merged(self, other: "Member") -> "Member":
-        """Return the member that has learned what another with the same reference has."""
-        return self._plus(other.sums, other.missing, 1.0)
+    def merged(self, other: "Member", factor: float = 1.0) -> "Member":
+        """Return the member that has learned what another with the same reference has, times a factor."""
+        return self._plus(other.sums, other.missing, factor)
 
     def emptied(self) -> "Member":
         """Return the member that knows no rows, under the same reference."""
         return Member(self.kind, self.prior, self.reference, type(self.sums)(*(0.0 * part for part in self.sums)))
 
     def advanced(self) -> "Member":
-        """Return the member that knows no rows, and expects them under its density; a tree by itself needs no such."""
-        return self.emptied() if self.kind == "tree" else replace(self.emptied(), reference=self.density)
+        """Return the member that knows no rows, and expects them under its density; counts of levels need no such."""
+        return self.emptied() if self.kind in COUNTED else replace(self.emptied(), reference=self.density)
 
     def _plus(self, sums: tuple[Array, ...], counts: Array | None, sign: float) -> "Member":
         added = type(self.sums)(*(a + sign * b for a, b in zip(self.sums, sums, strict=True)))
@@ -324,11 +327,11 @@ def first_groups(
 
 def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> Member:
     """Fit one of KINDS to rows, of so many components or hidden states at most."""
+    if kind in COUNTED:
+        return Member.of(kind, COUNTED[kind](rows))
     most = most or KINDS[kind]
     generator = np.random.default_rng(seed)
     d, n = len(rows.columns), rows.weight
-    if kind == "tree":
-        return Member.of(kind, fit_tree(rows))
     points = Points.of(rows)
     if kind == "hidden trees":
         k = int(min(most, max(2, n // 6)))
@@ -354,8 +357,8 @@ def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> 
 def continued(member: Member, rows: Encoded, steps: int) -> Member:
     """Take so many more EM steps from a member that was fitted to some of the rows."""
     kind, density = member.kind, cast("Any", member.density)
-    if kind == "tree":
-        return Member.of(kind, fit_tree(rows))
+    if kind in COUNTED:
+        return Member.of(kind, COUNTED[kind](rows))
     if kind == "hidden trees":
         prior = HiddenTreePrior.of(rows, density.structure)
         return Member.of(kind, (prior, fit_hidden_tree(rows, density, prior, steps=steps)))

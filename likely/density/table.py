@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likely.data.hashing import row_keys
 from likely.data.table import Block, Table
+from likely.density.class_trees import ClassTreesPrior
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
@@ -74,19 +75,29 @@ class TableJoint:
         kinds: Sequence[tuple[str, int]] = COMBINED,
         seed: int = 0,
         progress: Progress | None = None,
+        labels: Assignment | None = None,
     ) -> Self:
-        """Fit the joint to rows; those of weight 0 are left out."""
+        """Fit the joint to rows; those of weight 0 are left out.
+
+        With ``labels`` the class of rows is the last column.
+        """
         if weights is not None and not (weights > 0).all():
-            table, weights = table.taken(weights > 0), weights[weights > 0]
+            kept = weights > 0
+            table, weights, labels = table.taken(kept), weights[kept], None if labels is None else labels.taken(kept)
         say = progress or (lambda _: None)
-        every = Assignment(np.zeros(1), np.zeros(table.rows, dtype=np.int32), weights)
+        every = labels or Assignment(np.zeros(1), np.zeros(table.rows, dtype=np.int32), weights)
         keys = row_keys(table, every, seed)
         order = np.argsort(keys, kind="stable")
         sample = order[:ENOUGH]
         say(lambda: "looking at columns")
         columns, names = table_columns(table, weights)
+        codes = None if labels is None else labels.codes
+        if labels is not None:
+            columns = (*columns, class_column(labels, weights))
+            if not ClassTreesPrior(columns).affordable:
+                kinds = tuple(each for each in kinds if each[0] != "class trees")
         part, own = table.taken(sample), None if weights is None else weights[sample]
-        rows = encode(columns, part, own)
+        rows = encode(columns, part, own, None if codes is None else codes[sample])
         held_out = _held_out(keys[sample], own)
         members, shares = fit_members(rows, kinds, held_out, seed, say)
         information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
@@ -94,19 +105,29 @@ class TableJoint:
         missing = MissingCells.of(rows.levels < 0, own)
         found = cls(columns, names, shares, members, missing, information, 0.0)
         if table.rows > ENOUGH:
-            return found.advanced().plus(table, weights, 1.0, say)
+            return found.advanced().plus(table, weights, 1.0, say, codes)
         if missing is not None:
             members = tuple(replace(m, missing=missing.counts(rows.levels < 0, m.shares(rows))) for m in members)
         total = float(table.rows) if weights is None else float(weights.sum())
         return replace(found, members=members, rows=total)
 
-    def plus(self, table: Table, weights: Array | None, sign: float = 1.0, say: Progress | None = None) -> Self:
-        """Return the joint that has learned more rows, or forgotten some: expected under its stored reference."""
+    def plus(
+        self,
+        table: Table,
+        weights: Array | None,
+        sign: float = 1.0,
+        say: Progress | None = None,
+        codes: NDArray[np.int32] | None = None,
+    ) -> Self:
+        """Return the joint that has learned more rows, or forgotten some: expected under its stored reference.
+
+        ``codes``: the indices of their classes, −1 of one that is not known, if the last column is the class.
+        """
         members, total = list(self.members), self.rows
         for first in range(0, table.rows, _BATCH):
             part = table.between(first, first + _BATCH)
             own = None if weights is None else weights[first : first + _BATCH]
-            rows = encode(self.columns, part, own)
+            rows = encode(self.columns, part, own, None if codes is None else codes[first : first + _BATCH])
             members = [m.learned(rows, self.missing, sign) for m in members]
             total += sign * (float(rows.rows) if own is None else float(own.sum()))
             if say is not None:
@@ -123,15 +144,18 @@ class TableJoint:
 
     def checked(self, before: Self) -> Self:
         """Return the joint after rows were forgotten, or raise if it never had learned them."""
-        if self.rows < -_ROUNDING * before.rows or any(
-            (m.counts < -_ROUNDING * max(before.rows, 1.0)).any() for m in self.members
-        ):
+        if self.miscounted(before):
             raise ValueError(NOT_LEARNED.format("weigh more than what is left"))
         if self.rows <= _ROUNDING * before.rows:
             raise ValueError(
                 "expected some rows to be left, got a request to forget all of them: use a new model instead"
             )
         return self
+
+    def miscounted(self, before: Self) -> bool:
+        """Say whether more was forgotten than was there before."""
+        least = -_ROUNDING * max(before.rows, 1.0)
+        return self.rows < -_ROUNDING * before.rows or any((m.counts < least).any() for m in self.members)
 
     def same_reference(self, other: Self) -> bool:
         """Say whether rows are expected under the same reference."""
@@ -140,10 +164,10 @@ class TableJoint:
             for one, two in zip(self.members, other.members, strict=True)
         )
 
-    def merged(self, other: Self) -> Self:
-        """Return the joint of the rows of both, which have the same reference."""
-        members = tuple(one.merged(two) for one, two in zip(self.members, other.members, strict=True))
-        return replace(self, members=members, rows=self.rows + other.rows)
+    def merged(self, other: Self, factor: float = 1.0) -> Self:
+        """Return the joint of the rows of both, which have the same reference, those of the other times a factor."""
+        members = tuple(one.merged(two, factor) for one, two in zip(self.members, other.members, strict=True))
+        return replace(self, members=members, rows=self.rows + factor * other.rows)
 
     @cached_property
     def combination(self) -> Combination:
@@ -159,7 +183,8 @@ class TableJoint:
 
     def as_cells(self, table: Table) -> Array:
         """Return the first row of a table as answers are: numbers, and codes of ``names``; NaN if unknown."""
-        cells: Array = Block(table, None).values()[0].astype(np.float64)
+        cells: Array = np.full(len(self.columns), np.nan)
+        cells[: table.columns.width] = Block(table, None).values()[0]
         for j, names in self.names.items():
             if not np.isnan(cells[j]):
                 found = np.flatnonzero(names == str(table.categories[j][int(cells[j])]))
@@ -171,14 +196,20 @@ class TableJoint:
         """Whether all values of each column are whole numbers."""
         return np.array([_is_whole(column) for column in self.columns])
 
-    def encode(self, table: Table) -> Encoded:
-        """Return rows as the members read them."""
-        return encode(self.columns, table, None)
+    def encode(self, table: Table, codes: NDArray[np.int32] | None = None) -> Encoded:
+        """Return rows as the members read them; ``codes`` of a class that is the last column, by default not known."""
+        return encode(self.columns, table, None, codes)
 
     def batches(self, table: Table) -> Iterator[Encoded]:
         """Return rows some at a time; no rows are one batch of none."""
+        for _, part in self.parts(table):
+            yield self.encode(part)
+
+    @staticmethod
+    def parts(table: Table) -> Iterator[tuple[slice, Table]]:
+        """Cut rows into those that are answered together; no rows are one part of none."""
         for first in range(0, max(table.rows, 1), _BATCH):
-            yield self.encode(table.between(first, first + _BATCH))
+            yield slice(first, first + _BATCH), table.between(first, first + _BATCH)
 
     def values_of(self, j: int) -> Labels:
         """Return the values of a column in the order of the probabilities of ``named_values``."""
@@ -270,7 +301,7 @@ def fit_members(
     for kind, most in kinds:
         say(partial("fitting {}".format, kind))
         member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed, most)
-        members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS[kind]))
+        members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS.get(kind, 1)))
     if len(kinds) == 1 or held_out is None:
         return tuple(members), shares
     test = rows.taken(held_out)
@@ -286,7 +317,7 @@ def fit_members(
 
 # Rows that members start with; EM steps of all that are not held out, if they are more; and of all rows.
 _FIRST_ROWS = 10_000
-_MORE_STEPS, _LAST_STEPS = {"tree": 1, "trees": 6, "hidden trees": 12, "scores": 10}, 5
+_MORE_STEPS, _LAST_STEPS = {"trees": 6, "hidden trees": 12, "scores": 10}, 5
 # What is left of counts that were subtracted by rounding.
 _ROUNDING = 1e-9
 # A member of less weight is left out.
@@ -343,11 +374,27 @@ def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColum
     return tuple(columns), names
 
 
-def encode(columns: tuple[TableColumn, ...], table: Table, weights: Array | None) -> Encoded:
-    """Return rows as the members read them, or raise if a number is infinite."""
+def class_column(labels: Assignment, weights: Array | None) -> CategoryColumn:
+    """Return the column that the classes of rows are: each is a level, in their order."""
+    k = len(labels.classes)
+    counts = np.bincount(labels.codes + 1, weights, minlength=k + 1)[1:].astype(np.float64)
+    return CategoryColumn(tuple(map(str, range(k))), {}, counts)
+
+
+def encode(
+    columns: tuple[TableColumn, ...], table: Table, weights: Array | None, codes: NDArray[np.int32] | None = None
+) -> Encoded:
+    """Return rows as the members read them, or raise if a number is infinite.
+
+    ``codes`` are those of the class, where there is one more column than the table has.
+    """
     check_finite(table)
     scored = []
     for j, column in enumerate(columns):
+        if j == table.columns.width:
+            known_classes = _nothing(table.rows)
+            scored.append(known_classes if codes is None else known_classes._replace(levels=codes.astype(np.int16)))
+            continue
         cells = Block(table, [j]).values()[:, 0]
         if isinstance(column, NumberColumn):
             scored.append(column.scored(cells))

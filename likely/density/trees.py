@@ -28,7 +28,7 @@ BINS, COARSE = 32, 8
 _WIDTHS, _PSEUDO = (1.0, 2.0, 4.0, 8.0), (1.0, 3.0, 10.0, 30.0)
 _ROOT_WIDTH = 4.0
 # Rows of the information of all rows that every component's is mixed with, and of their tables.
-_INFORMATION_ROWS = 30.0
+INFORMATION_ROWS = 30.0
 _TABLE_ROWS = 5.0
 # EM steps before trees are chosen once more, after that at most, and the gain of each row that is too little for more.
 _FIRST_STEPS, _STEPS, _TOLERANCE = 4, 11, 1e-3
@@ -383,7 +383,7 @@ class ChowLiuPrior:
 
         information = np.zeros((d, d))
         for i, j in place:
-            found = _coarser(_coarser(counts(i, j), self.columns[i]).T, self.columns[j])
+            found = coarser(coarser(counts(i, j), self.columns[i]).T, self.columns[j])
             information[i, j] = information[j, i] = native.table_information(np.ascontiguousarray(found))
         ends = np.cumsum(self.levels)[:-1]
         marginals = binned_marginals(self.columns, np.split(sums.levels, ends))
@@ -391,12 +391,12 @@ class ChowLiuPrior:
         return prior.first
 
 
-def _coarser(counts: Array, column: TableColumn) -> Array:
+def coarser(counts: Array, column: TableColumn) -> Array:
     """Return counts, levels × anything, in which bins of a number are added up to coarse ones."""
     if column.bins == 0 or column.bins == 1:
         return counts
     atoms, times = column.levels - 1, BINS // COARSE
-    binned = counts[atoms:].reshape(COARSE, times, -1).sum(axis=1)
+    binned = counts[atoms:].reshape(COARSE, times, *counts.shape[1:]).sum(axis=1)
     return np.concatenate([counts[:atoms], binned])
 
 
@@ -453,7 +453,7 @@ def tree_prior(rows: Encoded, shares: Array) -> TreePrior:
     if shares.shape[1] == 1:
         return smoother.prior([maximum_tree(information)])
     own, counted = Pairs.of(codes, smoother.levels).information_by_component(weighted(shares, weights))
-    mixed = (counted * own + _INFORMATION_ROWS * information) / (counted + _INFORMATION_ROWS)
+    mixed = (counted * own + INFORMATION_ROWS * information) / (counted + INFORMATION_ROWS)
     return smoother.prior([maximum_tree(one) for one in mixed])
 
 

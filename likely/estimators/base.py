@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from likely.estimators import fitting
@@ -136,7 +137,8 @@ class LabelledEstimator(Questions):
         >>> NaiveBayes().evaluate(X, ["a", "a", "a", "b", "b", "b"], folds=3).accuracy
         1.0
         """
-        return evaluate(self.plan(), X, y, folds, sample_weight, random_state)
+        plan = replace(self.plan(), answer=None)  # only classes are asked about
+        return evaluate(plan, X, y, folds, sample_weight, random_state)
 
     @property
     def unlabelled_(self) -> float | None:

@@ -1,14 +1,16 @@
 """The classifier for tables: families by the types of columns, and calibrated probabilities by default."""
 
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from likely.data.progress import ProgressLine
 from likely.data.table import SparseRows, Table
+from likely.density.labelled_table import LabelledTable
 from likely.ensemble.members import Chooser, MemberEncoding, Plain, choose_mixture
 from likely.ensemble.selection import Selection, select
 from likely.estimators import fitting
@@ -16,7 +18,7 @@ from likely.estimators.base import LabelledEstimator, tags_of
 from likely.estimators.column_families import ColumnFamilies, count_tags
 from likely.estimators.fitting import FirstFit, Guessed, Plan
 from likely.estimators.laws import Laws
-from likely.families import Gaussian, Together
+from likely.families import Gaussian, Together, on_one_line
 from likely.joint import Part
 from likely.learn.class_mixtures import Mixed, MixedStatistics, mix
 from likely.model.state import State
@@ -33,14 +35,20 @@ class Classifier(LabelledEstimator):
     Two views of the same rows compare the classes: naive Bayes of bins, and a regularised discriminant of ranks and
     categories, between tied and per class, full and diagonal. How much each counts, how far the columns depend on each
     other, and how sure to be at most, is chosen by the rows themselves: each is predicted from the other folds, whose
-    statistics come from the same pass. What else can be asked, rows like these, missing cells, how usual a row is, is
-    answered by ``joint_``, the families of the columns in every class; if that is a mixture, it is a third view.
+    statistics come from the same pass. What else can be asked, rows like these, missing cells, other columns, how usual
+    a row is, is answered by a joint of all columns and the class.
 
     Parameters
     ----------
     columns
         what the columns are, by name: a kind, "number", "integer", "boolean", "category", "date", "text" or "ignore",
         or a family, such as "log-normal"; others are chosen by their type
+    joint
+        what answers all but which class it is: "tree", Chow–Liu trees of the columns and the class, one of all rows and
+        one in every class, whose counts add exactly; "full", the joint of ``Model`` with the class as a column, which
+        takes as long as ``Model`` to fit; "naive", ``joint_``, in which columns are class-conditionally independent.
+        It is ``joint_``, too, if ``calibrate=False`` or if ``columns`` names families, and with ``covariance``,
+        ``components`` or ``together``
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
     covariance
@@ -92,6 +100,7 @@ class Classifier(LabelledEstimator):
 
     columns: Any = "auto"
     _: KW_ONLY
+    joint: Literal["tree", "full", "naive"] = "tree"
     calibrate: bool = True
     covariance: str = "diagonal"
     components: Any = 1
@@ -135,6 +144,7 @@ class Classifier(LabelledEstimator):
             by_type=columns.by_type,
             begin=None if components == 1 else self._mixtures,
             compare=self._compared if self.calibrate else None,
+            answer=self._answer(),
             chosen=bool(self.calibrate) or components != 1,
             priors=self.priors,
             unlabelled=self.unlabelled,
@@ -159,6 +169,30 @@ class Classifier(LabelledEstimator):
     def selection_(self) -> Selection | None:
         """The ensemble that compares classes."""
         return self.fitted().selection
+
+    def _answer(self) -> Callable[[State, Table, Assignment], State] | None:
+        """Return what adds the joint of the whole table; None if the families of the columns are to answer all."""
+        if self.joint not in ("tree", "full", "naive"):
+            raise ValueError(f"expected joint='tree', 'full' or 'naive', got {on_one_line(self.joint)}")
+        families = isinstance(self.columns, Mapping) and any(_is_family(each) for each in self.columns.values())
+        instead = {
+            "calibrate=False": not self.calibrate,
+            f"components={self.components!r}": self.components != 1,
+            f"covariance={self.covariance!r}": self.covariance != "diagonal",
+            "together=": bool(np.size(self.together)) if not isinstance(self.together, str) else True,
+            "families in columns=": families or not isinstance(self.columns, Mapping | str),
+        }
+        asked = [name for name, is_asked in instead.items() if is_asked]
+        if self.joint == "full" and asked:
+            raise ValueError(f"expected joint='naive' with {asked[0]}, got 'full': leave out one of the two")
+        return None if asked or self.joint == "naive" else self._answered
+
+    def _answered(self, state: State, table: Table, assignment: Assignment) -> State:
+        """Learn the joint of the whole table from first rows."""
+        with ProgressLine(True) as line:
+            kind: Any = self.joint
+            found = LabelledTable.fit(table, assignment, kind, self.random_state, line)
+        return state.with_table(found)
 
     def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> FirstFit:
         """Find the components of every class."""

@@ -78,6 +78,8 @@ class Plan:
     """what first rows decide, in place of the families alone: components of classes, exponents of words"""
     compare: Callable[[State, Table, Assignment, Guessed], State] | None = None
     """what is to compare classes, added to the state of first rows: the ensemble"""
+    answer: Callable[[State, Table, Assignment], State] | None = None
+    """what is to answer all other questions, added to the state of first rows: a joint of the whole table"""
     chosen: bool = False
     """whether first rows decide more than the families, so that cross-validation must choose anew in every fold"""
     expects_missing: bool = False
@@ -261,10 +263,16 @@ def check_one_component(state: State, what: str) -> None:
         )
 
 
-def begin(plan: Plan, table: Table, assignment: Assignment, guessed: Guessed = None) -> State:
+def begin(plan: Plan, table: Table, assignment: Assignment) -> State:
     """Learn from first rows, of which some may have no label: they decide what every column follows."""
     if (assignment.codes < 0).any():
         return _semi_supervised(plan, table, assignment)
+    state = _begin(plan, table, assignment)
+    return state if plan.answer is None else plan.answer(state, table, assignment)
+
+
+def _begin(plan: Plan, table: Table, assignment: Assignment, guessed: Guessed = None) -> State:
+    """Learn from rows that have a label, some of which may be guessed, what compares classes."""
     parts = plan.families(table, assignment)
     if plan.begin is None:
         first = FirstFit(parts, collect(table, assignment, parts))
@@ -281,16 +289,20 @@ def _semi_supervised(plan: Plan, table: Table, assignment: Assignment) -> State:
     known, count = int((is_known & counted).sum()), int((~is_known & counted).sum())
     if not known:
         raise ValueError("expected a positive weight in some row that has a label, got only zeros")
-    rows = PartiallyLabelled(table, assignment, partial(begin, plan))
+    rows = PartiallyLabelled(table, assignment, partial(_begin, plan))
+
+    def answering(state: State, weight: float) -> State:
+        return state if plan.answer is None else plan.answer(state, *rows.with_soft_labels(state, weight))
+
     if not plan.learns_unlabelled(known, count):
         warn_about_unlabelled(count)
-        return rows.expected(0.0)
+        return answering(rows.expected(0.0), 0.0)
     unlabelled = check_unlabelled(plan.unlabelled)
     assert unlabelled is not None
     state, weight = rows.learned(unlabelled)
     if weight == 0:
         warn_about_unlabelled(count, why=": labels that are held back are expected no better with them")
-    return replace(state, unlabelled=weight)
+    return replace(answering(state, weight), unlabelled=weight)
 
 
 # Tables -------------------------------------------------------------------------------------------------------------

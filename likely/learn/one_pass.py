@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Table
 from likely.families import Density
 from likely.joint import Part
-from likely.statistics import Assignment, ClassCodes, JointStatistics, Responsibilities, Statistics, class_weights
+from likely.statistics import (
+    Assignment,
+    ClassCodes,
+    JointStatistics,
+    Responsibilities,
+    Statistics,
+    TableStatistics,
+    class_weights,
+)
 
 # Cells that are made of columns at a time.
 _TILE = 1 << 22
@@ -22,8 +30,11 @@ def collect(
     assignment: Assignment | Responsibilities,
     parts: tuple[Part, ...],
     given: Sequence[Density | None] | None = None,
+    whole: TableStatistics | None = None,
 ) -> JointStatistics:
     """Collect the statistics of rows whose classes are known, or have responsibilities, under given densities of parts.
+
+    ``whole``: what is to learn the table as a whole, too, and knows no rows.
 
     >>> from likely.families import Gaussian
     >>> from likely.data.labels import read_assignment
@@ -48,7 +59,10 @@ def collect(
             own = assignment.taken(slice(first, first + step))
             tiles.append(part.family.collect(Block(tile, None), own, density))
         blocks.append(reduce(operator.add, tiles))
-    return JointStatistics(class_weights(assignment), tuple(blocks))
+    if whole is not None:
+        assert isinstance(assignment, Assignment)
+        whole = whole.learned(table, assignment)
+    return JointStatistics(class_weights(assignment), tuple(blocks), whole)
 
 
 def assign_folds(codes: ClassCodes, folds: int) -> NDArray[np.int64]:

@@ -185,18 +185,18 @@ class Questions:
         if of is None:
             return state.comparison.posterior(X)
         self.values_of(of)  # which says what is wrong with it
-        return state.joint.column_posterior(X, state.reader.column(of))[1]
+        return state.answering.column_posterior(X, state.reader.column(of))[1]
 
     def values_of(self, column: Any) -> NDArray[Any]:
         """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
         state = self.fitted()
         number = state.reader.column(column)
         try:
-            values = state.joint.values_of(number)
+            values = state.answering.values_of(number)
         except ValueError:
             listed = state.columns.listed([number])
             raise ValueError(f"expected a column of categories or of 0 and 1, got {listed}: ask for another") from None
-        names = state.joint.categories.get(number)
+        names = state.answering.categories.get(number)
         return values if names is None else names[values.astype(np.int64)]
 
     @row_by_row
@@ -218,7 +218,7 @@ class Questions:
     @row_by_row
     def log_density(self, X: Any) -> Array:
         """Return log p(x) of each row, whatever its class: how usual it is."""
-        return self.joint_.log_density(X)
+        return self.fitted().answering.log_density(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted right, of those that have a label.
@@ -244,11 +244,11 @@ class Questions:
         state, generator = self.fitted(), random_generator(random_state)
         cells, target = dict(given or {}), getattr(state.reader, "target", None)
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
-        joint = self.joint_
+        joint = state.answering
         table = state.reader.given_rows(cells, int(n), joint)
         x, codes = joint.drawn(table, generator, known) if given else joint.sample(n, generator)
         x = state.reader.within_limits(x)
-        return state.reader.drawn_rows(table, x, cells, joint, generator), joint.classes[codes]
+        return state.reader.drawn_rows(table, x, cells, joint, generator), state.classes[codes]
 
     def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
         """Return the rows with their missing cells filled in, given those that are there and, if known, the label.
@@ -274,7 +274,7 @@ class Questions:
         """
         if how not in ("mean", "draw"):
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
-        reader, joint = self.fitted().reader, self.joint_
+        reader, joint = self.fitted().reader, self.fitted().answering
         if y is None and how == "mean" and (engine := engine_of(X)) is not None:
             return engine.lazily(Answer(self, "impute"))
         rows = reader.held(X)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.table import Columns, Table
+from likely.density.labelled_table import AnsweringJoint, LabelledTable, LabelledTableAnswers
 from likely.ensemble.selection import Selection
 from likely.families import on_one_line, read_numbers, subtract_logs
 from likely.joint import Joint, LogOdds, Part
@@ -82,6 +83,16 @@ class State:
         return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
 
     @cached_property
+    def answering(self) -> AnsweringJoint:
+        """What answers questions beside that about the class: the joint of the whole table, if there is one."""
+        if self.statistics.table is None:
+            return self.joint
+        if not self.class_count.any():
+            return self.joint  # which says that nothing was learned
+        assert isinstance(self.statistics.table, LabelledTable)
+        return LabelledTableAnswers(self.statistics.table, self.classes, self.given_weights)
+
+    @cached_property
     def plain_naive_bayes(self) -> Joint:
         """The joint of texts in which words are independent and count as they come: what texts are drawn from."""
         from likely.families.bag import Bag
@@ -120,7 +131,8 @@ class State:
         if any(part.family.needs_density for part in self.parts):
             members = () if self.selection is None else self.selection.densities
             given = (*self.joint.densities, *members)
-        return partial(collect, parts=self.parts, given=given)
+        whole = None if self.statistics.table is None else self.statistics.table.emptied()
+        return partial(collect, parts=self.parts, given=given, whole=whole)
 
     def kept(self) -> dict[str, object]:
         """Return what a file holds of the state beside statistics and reader, by name."""
@@ -154,8 +166,12 @@ class State:
     def with_ensemble(self, ensemble: Selection) -> Self:
         """Return the state with an ensemble, which has the statistics of the same rows."""
         members = tuple(member.part for member in ensemble.members)
-        joined = JointStatistics(self.statistics.weights, (*self.statistics.blocks, *ensemble.statistics.blocks))
+        joined = replace(self.statistics, blocks=(*self.statistics.blocks, *ensemble.statistics.blocks))
         return replace(self, parts=(*self.parts, *members), statistics=joined, ensemble=ensemble)
+
+    def with_table(self, table: LabelledTable) -> Self:
+        """Return the state whose questions, but that about the class, are answered by a joint of the whole table."""
+        return replace(self, statistics=replace(self.statistics, table=table))
 
 
 class Calibrated(NamedTuple):

@@ -158,7 +158,7 @@ class TableQuestions:
         known = self._known(j, given)
         found = []
         for rows in state.batches(X):
-            asked = _hidden(known.applied(rows), j)
+            asked = known.applied(rows).hiding(j)
             found.append((asked, known.combination.marginals(asked, [j], known.evidence)[0]))
         return known, j, found
 
@@ -234,7 +234,7 @@ class TableQuestions:
         state = self.fitted()
         j = self._asked(of)
         known = self._known(j, given)
-        rows = _hidden(known.applied(unknown_rows(state.joint.columns, 1)), j)
+        rows = known.applied(unknown_rows(state.joint.columns, 1)).hiding(j)
         blank = known.applied(unknown_rows(state.joint.columns, 1))
         log = float(known.combination.log_density(blank, known.evidence)[0]) + known.log_missing
         column, found = state.joint.columns[j], known.combination.marginals(rows, [j], known.evidence)[0]
@@ -440,18 +440,6 @@ class TableQuestions:
         return np.asarray(np.concatenate(found))
 
 
-def _hidden(rows: Encoded, j: int) -> Encoded:
-    """Return rows of which nothing is known of one column."""
-    levels, log = rows.levels.copy(), rows.log.copy()
-    levels[:, j], log[:, j] = UNKNOWN, 0.0
-    number = next((n for n, (at, _) in enumerate(numbers(rows.columns)) if at == j), None)
-    if number is None:
-        return rows._replace(levels=levels, log=log)
-    u, z = rows.u.copy(), rows.z.copy()
-    u[:, number], z[:, number] = np.nan, np.nan
-    return rows._replace(levels=levels, u=u, z=z, log=log)
-
-
 def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Array]:
     rows = known.applied(rows)
     whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
@@ -462,7 +450,7 @@ def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Ar
         if not len(there):
             continue
         part = rows.taken(there)
-        found = known.combination.marginals(_hidden(part, j), [j], known.evidence)[0]
+        found = known.combination.marginals(part.hiding(j), [j], known.evidence)[0]
         at = part.levels[:, j].astype(np.int64)
         if isinstance(column, NumberColumn) and column.bins > 1:
             free = at == len(column.atoms)
@@ -483,7 +471,7 @@ def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Ar
 
 def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[Array, Array, Array, Array]:
     """Return the answer and runner-up (or the mean, twice), the base, and what each cell adds."""
-    rows = _hidden(known.applied(rows), j)
+    rows = known.applied(rows).hiding(j)
     column = joint.columns[j]
     order = np.argsort(-joint.information[j], kind="stable")
     order = order[order != j]
@@ -512,12 +500,12 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
     cells = np.zeros(rows.levels.shape)
     blank = rows
     for column_ in order:
-        blank = _hidden(blank, int(column_))
+        blank = blank.hiding(int(column_))
     base = value(asked(blank))
     for way in (order, order[::-1]):
         part, before = rows, value(final)
         for column_ in way:  # from all cells to none
-            part = _hidden(part, int(column_))
+            part = part.hiding(int(column_))
             after = value(asked(part))
             cells[:, column_] += 0.5 * (before - after)
             before = after
