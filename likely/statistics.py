@@ -6,15 +6,12 @@ Sums form a group, so adding is learning and merging, subtracting is forgetting,
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-
-if TYPE_CHECKING:
-    from likely.data.table import Table
 
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -212,18 +209,12 @@ class Statistics:
         return replace(self, sums=sums)
 
 
-class TableStatistics(Protocol):
-    """What is learned of a whole table and its classes together, beside what blocks of columns say of each class."""
+class Sums(Protocol):
+    """What adds, and is subtracted, as sums of rows are."""
 
-    def learned(self, table: "Table", assignment: Assignment) -> Self:
-        """Return what has learned more rows; those without a class are left out."""
-
-    def emptied(self) -> Self:
-        """Return what knows no rows, under the same reference."""
-
-    def __add__(self, other: Self) -> Self: ...
-    def __sub__(self, other: Self) -> Self: ...
-    def __mul__(self, factor: float) -> Self: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, factor: float, /) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +223,8 @@ class JointStatistics:
 
     weights: Statistics
     blocks: tuple[Statistics, ...]
-    table: TableStatistics | None = None
-    """of the whole table, if questions are answered by a joint of all columns"""
+    table: Sums | None = None
+    """of all columns and the class together, if they have a joint of their own"""
 
     @property
     def classes(self) -> Labels:

@@ -68,7 +68,7 @@ def row_keys(table: Table, assignment: Assignment, seed: Any) -> Keys:
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)
     """
-    labels = text_keys(assignment.classes.tolist())
+    labels = text_keys([*assignment.classes.tolist(), ""])  # the last is that of rows without a class
     if isinstance(table.cells, SparseRows):
         return combined_keys([_sparse_keys(table.cells), labels[assignment.codes]], random_keys(seed, 2))
     return _dense_keys(table, labels[assignment.codes], seed)

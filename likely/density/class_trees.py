@@ -21,6 +21,7 @@ from likely.density.trees import (
     binned_marginals,
     coarser,
     counts_of_levels,
+    taken_or_none,
     weighted,
 )
 from likely.statistics import Array
@@ -76,7 +77,7 @@ class ClassTreesPrior:
     def expected(self, rows: Encoded, shares: Array) -> ClassPairSums:
         """Return the counts of rows with these weights."""
         codes, weights = rows.binned(BINS), shares[:, 0]
-        weight = np.bincount(codes[:, -1] + 1, weights, minlength=self.classes + 1)[1:]
+        weight = np.bincount(codes[:, -1] + 1, weights, minlength=self.classes + 1)[1:].astype(np.float64)
         levels = np.zeros((self.classes, int(self.levels.sum())))
         pairs = np.zeros((self.classes, int(self.pairs[1][-1])))
         for k in range(self.classes):
@@ -86,6 +87,10 @@ class ClassTreesPrior:
                 levels[k] = np.concatenate(counts_of_levels(part, self.levels, counted))
                 pairs[k] = native.pair_counts(np.ascontiguousarray(part.T), self.levels, self.pairs[0], counted)
         return ClassPairSums(weight, levels, pairs)
+
+    def with_classes(self, sums: ClassPairSums, index: NDArray[np.int64]) -> ClassPairSums:
+        """Return sums of other classes: the index of each before, or −1 of a new one."""
+        return ClassPairSums(*(taken_or_none(part, index) for part in sums))
 
     def solve(self, sums: ClassPairSums) -> TreeDensity:
         """Return the trees of the most mutual information, one for each class; tables are smoothed."""
@@ -131,7 +136,7 @@ class ClassTreesPrior:
             parents = np.append(np.where(one.parents < 0, last, one.parents), -1).astype(np.int32)
             structures.append(Structure(parents, np.append(last, one.order).astype(np.int32)))
         found = Forest.empty(levels, structures)
-        for k, one in enumerate(forest.structures):
+        for k in range(self.classes):
             found.table(k, last)[k] = 1.0
             for j in range(last):
                 found.table(k, j)[:] = forest.table(k, j)  # of the root the same below every class

@@ -1,6 +1,6 @@
 """The joint of a whole table: a convex combination of its members, weighted by held-out likelihood."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
@@ -43,7 +43,10 @@ from likely.statistics import Array
 
 # Weights of members: a Dirichlet prior of so many rows in all.
 _PRIOR_ROWS = 0.5
-COUNTED = {"tree": fit_tree, "class trees": fit_class_trees}
+COUNTED: dict[str, Callable[[Encoded], tuple[Any, Learned[Any, Any]]]] = {
+    "tree": fit_tree,
+    "class trees": fit_class_trees,
+}
 """Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or one in each class."""
 KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30}
 """The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
@@ -131,6 +134,11 @@ class Member:
     def emptied(self) -> "Member":
         """Return the member that knows no rows, under the same reference."""
         return Member(self.kind, self.prior, self.reference, type(self.sums)(*(0.0 * part for part in self.sums)))
+
+    def with_classes(self, columns: tuple[TableColumn, ...], index: NDArray[np.int64]) -> "Member":
+        """Return counts of levels whose last column, the class, has others: the index of each before, or −1."""
+        prior = replace(self.prior, columns=columns)
+        return Member(self.kind, prior, prior, self.prior.with_classes(self.sums, index))
 
     def advanced(self) -> "Member":
         """Return the member that knows no rows, and expects them under its density; counts of levels need no such."""

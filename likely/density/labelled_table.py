@@ -1,4 +1,4 @@
-"""The joint of a table and the class of its rows: what ``Classifier`` answers questions by, beside which class it is."""
+"""The joint of a table and the class of its rows: by it ``Classifier`` answers what is not about the class."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from likely.data.table import Table
 from likely.density.columns import CategoryColumn, Encoded, NumberColumn
-from likely.density.combination import COMBINED
+from likely.density.combination import COMBINED, COUNTED
 from likely.density.evidence import Evidence, Known
-from likely.density.table import Progress, TableJoint
-from likely.density.trees import unknown_rows
+from likely.density.table import Progress, TableJoint, class_column
+from likely.density.trees import taken_or_none, unknown_rows
 from likely.joint import Joint
-from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
+from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, union
 
 ClassCodes = NDArray[np.int32]
 TableKind = Literal["tree", "full"]
+
+_MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,42 +31,57 @@ class LabelledTable:
     labels: Labels
     """those of the levels of the last column; rows of other classes are rows whose class is not known"""
 
+    @staticmethod
+    def reads(table: Table, classes: int) -> bool:
+        """Say whether there is a joint of such a table, and of so many classes: texts are in none."""
+        return not table.strings and classes <= _MOST_CLASSES
+
     @classmethod
     def fit(cls, table: Table, assignment: Assignment, kind: TableKind, seed: int, say: Progress | None) -> Self:
-        """Decide bins, and weights of members, by first rows, and learn these.
+        """Fit the joint to first rows, of which some may have no class.
 
         "tree": one Chow–Liu tree of the columns and the class, and a tree in every class, weighted by the likelihood of
         rows held out; "full": all members of ``Model``.
         """
-        rows = assignment.codes >= 0
-        if not rows.all():
-            table, assignment = table.taken(rows), assignment.taken(rows)
-        trees: tuple[tuple[str, int], ...] = (("tree", 1), ("class trees", 1))
-        kinds = trees if kind == "tree" else COMBINED
-        classes, codes, weights = assignment
-        found = TableJoint.fit(table, weights, kinds, seed, say, labels=assignment)
-        return cls(found.advanced(), classes).learned(table, Assignment(classes, codes, weights))
+        kinds = (("tree", 1), ("class trees", 1)) if kind == "tree" else COMBINED
+        return cls(TableJoint.fit(table, assignment.weights, kinds, seed, say, assignment), assignment.classes)
 
     def learned(self, table: Table, assignment: Assignment) -> Self:
         """Return what has learned more rows; those without a class are left out."""
         rows = assignment.codes >= 0
         if not rows.all():
             table, assignment = table.taken(rows), assignment.taken(rows)
-        codes = positions(assignment.classes, self.labels)[assignment.codes].astype(np.int32)
-        return replace(self, joint=self.joint.plus(table, assignment.weights, codes=codes))
+        known = self.with_labels(assignment.classes)
+        codes = positions(assignment.classes, known.labels)[assignment.codes].astype(np.int32)
+        return replace(known, joint=known.joint.plus(table, assignment.weights, codes=codes))
+
+    def with_labels(self, labels: Labels) -> Self:
+        """Return the same with more classes, of which it knows no rows, where sums are counts of levels.
+
+        Elsewhere what is expected depends on the classes: rows of others are then rows whose class is not known.
+        """
+        found = union(self.labels, labels)
+        if len(found) == len(self.labels) or not all(member.kind in COUNTED for member in self.joint.members):
+            return self
+        at, columns = positions(found, self.labels), self.joint.columns
+        columns = (*columns[:-1], class_column(taken_or_none(columns[-1].counts, at)))
+        members = tuple(member.with_classes(columns, at) for member in self.joint.members)
+        return replace(self, joint=replace(self.joint, columns=columns, members=members), labels=found)
 
     def emptied(self) -> Self:
         """Return what knows no rows, under the same reference."""
         return replace(self, joint=self.joint.emptied())
 
     def __add__(self, other: Self) -> Self:
-        return replace(self, joint=self.joint.merged(other.joint))
+        one, two = self.with_labels(other.labels), other.with_labels(self.labels)
+        return replace(one, joint=one.joint.merged(two.joint))
 
     def __sub__(self, other: Self) -> Self:
-        left = self.joint.merged(other.joint, -1.0)
+        one, two = self.with_labels(other.labels), other.with_labels(self.labels)
+        left = one.joint.merged(two.joint, -1.0)
         if left.miscounted(self.joint):
             raise ValueError(NOT_LEARNED.format("weigh more than what is left"))
-        return replace(self, joint=left)
+        return replace(one, joint=left)
 
     def __mul__(self, factor: float) -> Self:
         return replace(self, joint=self.joint.emptied().merged(self.joint, factor))

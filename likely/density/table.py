@@ -79,7 +79,7 @@ class TableJoint:
     ) -> Self:
         """Fit the joint to rows; those of weight 0 are left out.
 
-        With ``labels`` the class of rows is the last column.
+        With ``labels`` the class of rows is the last column; which cells are missing is then not modelled.
         """
         if weights is not None and not (weights > 0).all():
             kept = weights > 0
@@ -93,7 +93,8 @@ class TableJoint:
         columns, names = table_columns(table, weights)
         codes = None if labels is None else labels.codes
         if labels is not None:
-            columns = (*columns, class_column(labels, weights))
+            counts = np.bincount(labels.codes + 1, weights, minlength=len(labels.classes) + 1)[1:]
+            columns = (*columns, class_column(counts.astype(np.float64)))
             if not ClassTreesPrior(columns).affordable:
                 kinds = tuple(each for each in kinds if each[0] != "class trees")
         part, own = table.taken(sample), None if weights is None else weights[sample]
@@ -102,7 +103,7 @@ class TableJoint:
         members, shares = fit_members(rows, kinds, held_out, seed, say)
         information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
         information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
-        missing = MissingCells.of(rows.levels < 0, own)
+        missing = MissingCells.of(rows.levels < 0, own) if labels is None else None
         found = cls(columns, names, shares, members, missing, information, 0.0)
         if table.rows > ENOUGH:
             return found.advanced().plus(table, weights, 1.0, say, codes)
@@ -175,11 +176,6 @@ class TableJoint:
         counts = tuple(m.missing for m in self.members if m.missing is not None)
         missing = self.missing if len(counts) == len(self.members) else None
         return Combination(self.columns, self.weights, tuple(m.density for m in self.members), missing, counts)
-
-    @property
-    def categories(self) -> Mapping[int, Labels]:
-        """The names of categories, by column."""
-        return self.names
 
     def as_cells(self, table: Table) -> Array:
         """Return the first row of a table as answers are: numbers, and codes of ``names``; NaN if unknown."""
@@ -374,11 +370,9 @@ def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColum
     return tuple(columns), names
 
 
-def class_column(labels: Assignment, weights: Array | None) -> CategoryColumn:
-    """Return the column that the classes of rows are: each is a level, in their order."""
-    k = len(labels.classes)
-    counts = np.bincount(labels.codes + 1, weights, minlength=k + 1)[1:].astype(np.float64)
-    return CategoryColumn(tuple(map(str, range(k))), {}, counts)
+def class_column(counts: Array) -> CategoryColumn:
+    """Return the column that the classes of rows are, which have these weights: each is a level, in their order."""
+    return CategoryColumn(tuple(map(str, range(len(counts)))), {}, counts)
 
 
 def encode(

@@ -369,6 +369,15 @@ class ChowLiuPrior:
         pairs = native.pair_counts(np.ascontiguousarray(codes.T), self.levels, self.pairs[0], weights)
         return PairSums(np.concatenate(counts_of_levels(codes, self.levels, weights)), pairs)
 
+    def with_classes(self, sums: PairSums, index: NDArray[np.int64]) -> PairSums:
+        """Return sums in which the last column has other levels: the index of each before, or −1 of a new one."""
+        (listed, starts), last = self.pairs, len(self.levels) - 1
+        levels = np.split(sums.levels, [len(sums.levels) - self.levels[last]])
+        pairs = np.split(sums.pairs, starts[1:-1])
+        for at in np.flatnonzero(listed[:, 0] == last).tolist():
+            pairs[at] = taken_or_none(pairs[at].reshape(self.levels[last], -1), index).ravel()
+        return PairSums(np.concatenate([levels[0], taken_or_none(levels[1], index)]), np.concatenate(pairs))
+
     def solve(self, sums: PairSums) -> "TreeDensity":
         """Return the tree of the most mutual information, its tables smoothed."""
         listed, starts = self.pairs
@@ -389,6 +398,13 @@ class ChowLiuPrior:
         marginals = binned_marginals(self.columns, np.split(sums.levels, ends))
         prior = Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information)])
         return prior.first
+
+
+def taken_or_none(counts: Array, index: NDArray[np.int64]) -> Array:
+    """Return counts at these indices, and 0 where the index is −1."""
+    found = counts[np.maximum(index, 0)]
+    found[index < 0] = 0.0
+    return found
 
 
 def coarser(counts: Array, column: TableColumn) -> Array:

@@ -1,6 +1,6 @@
 """The classifier for tables: families by the types of columns, and calibrated probabilities by default."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -144,7 +144,7 @@ class Classifier(LabelledEstimator):
             by_type=columns.by_type,
             begin=None if components == 1 else self._mixtures,
             compare=self._compared if self.calibrate else None,
-            answer=self._answer(),
+            answer=self._answer(columns),
             chosen=bool(self.calibrate) or components != 1,
             priors=self.priors,
             unlabelled=self.unlabelled,
@@ -170,17 +170,16 @@ class Classifier(LabelledEstimator):
         """The ensemble that compares classes."""
         return self.fitted().selection
 
-    def _answer(self) -> Callable[[State, Table, Assignment], State] | None:
+    def _answer(self, columns: ColumnFamilies) -> Callable[[State, Table, Assignment], State] | None:
         """Return what adds the joint of the whole table; None if the families of the columns are to answer all."""
         if self.joint not in ("tree", "full", "naive"):
             raise ValueError(f"expected joint='tree', 'full' or 'naive', got {on_one_line(self.joint)}")
-        families = isinstance(self.columns, Mapping) and any(_is_family(each) for each in self.columns.values())
         instead = {
             "calibrate=False": not self.calibrate,
             f"components={self.components!r}": self.components != 1,
             f"covariance={self.covariance!r}": self.covariance != "diagonal",
-            "together=": bool(np.size(self.together)) if not isinstance(self.together, str) else True,
-            "families in columns=": families or not isinstance(self.columns, Mapping | str),
+            "together=": bool(np.size(self.together)),
+            "families in columns=": columns.named,
         }
         asked = [name for name, is_asked in instead.items() if is_asked]
         if self.joint == "full" and asked:
@@ -189,10 +188,10 @@ class Classifier(LabelledEstimator):
 
     def _answered(self, state: State, table: Table, assignment: Assignment) -> State:
         """Learn the joint of the whole table from first rows."""
+        if self.joint == "naive" or not LabelledTable.reads(table, len(assignment.classes)):
+            return state
         with ProgressLine(True) as line:
-            kind: Any = self.joint
-            found = LabelledTable.fit(table, assignment, kind, self.random_state, line)
-        return state.with_table(found)
+            return state.with_table(LabelledTable.fit(table, assignment, self.joint, self.random_state, line))
 
     def _mixtures(self, table: Table, assignment: Assignment, parts: tuple[Part, ...], guessed: Guessed) -> FirstFit:
         """Find the components of every class."""

@@ -49,6 +49,14 @@ class ColumnFamilies:
     gaussian: Callable[[type[Gaussian]], Gaussian] | None = None
     """what makes the family of Gaussian or log-normal columns, if it is not that of naive Bayes"""
 
+    @property
+    def named(self) -> bool:
+        """Whether the user names families, and not only kinds of columns."""
+        if isinstance(self.columns, str | Family):
+            return self.columns != "auto"
+        given = self.columns.values() if isinstance(self.columns, Mapping) else self.columns
+        return any(not isinstance(each, str) or each not in (*KINDS, "auto") for each in given)
+
     def __call__(self, table: Table, assignment: Assignment) -> tuple[Part, ...]:
         """Return the family of every block of columns of a table, as its types or its rows decide."""
         if isinstance(self.columns, str) and self.columns == IGNORE:

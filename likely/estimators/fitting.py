@@ -263,23 +263,18 @@ def check_one_component(state: State, what: str) -> None:
         )
 
 
-def begin(plan: Plan, table: Table, assignment: Assignment) -> State:
+def begin(plan: Plan, table: Table, assignment: Assignment, guessed: Guessed = None) -> State:
     """Learn from first rows, of which some may have no label: they decide what every column follows."""
     if (assignment.codes < 0).any():
         return _semi_supervised(plan, table, assignment)
-    state = _begin(plan, table, assignment)
-    return state if plan.answer is None else plan.answer(state, table, assignment)
-
-
-def _begin(plan: Plan, table: Table, assignment: Assignment, guessed: Guessed = None) -> State:
-    """Learn from rows that have a label, some of which may be guessed, what compares classes."""
     parts = plan.families(table, assignment)
     if plan.begin is None:
         first = FirstFit(parts, collect(table, assignment, parts))
     else:
         first = plan.begin(table, assignment, parts, guessed)
     state = plan.state(*first, plan.first_reader(table.columns), plan.priors)
-    return state if plan.compare is None else plan.compare(state, table, assignment, guessed)
+    state = state if plan.compare is None else plan.compare(state, table, assignment, guessed)
+    return state if plan.answer is None else plan.answer(state, table, assignment)
 
 
 def _semi_supervised(plan: Plan, table: Table, assignment: Assignment) -> State:
@@ -289,10 +284,13 @@ def _semi_supervised(plan: Plan, table: Table, assignment: Assignment) -> State:
     known, count = int((is_known & counted).sum()), int((~is_known & counted).sum())
     if not known:
         raise ValueError("expected a positive weight in some row that has a label, got only zeros")
-    rows = PartiallyLabelled(table, assignment, partial(_begin, plan))
+    rows = PartiallyLabelled(table, assignment, partial(begin, replace(plan, answer=None)))
 
     def answering(state: State, weight: float) -> State:
-        return state if plan.answer is None else plan.answer(state, *rows.with_soft_labels(state, weight))
+        if plan.answer is None:
+            return state
+        weights = np.where(is_known, 1.0, weight) * (1.0 if assignment.weights is None else assignment.weights)
+        return plan.answer(state, table, assignment._replace(weights=weights))
 
     if not plan.learns_unlabelled(known, count):
         warn_about_unlabelled(count)

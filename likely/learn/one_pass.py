@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from likely.statistics import (
     JointStatistics,
     Responsibilities,
     Statistics,
-    TableStatistics,
+    Sums,
     class_weights,
 )
 
@@ -25,12 +26,19 @@ from likely.statistics import (
 _TILE = 1 << 22
 
 
+class TableLearner(Sums, Protocol):
+    """Sums of a whole table and its classes."""
+
+    def learned(self, table: Table, assignment: Assignment) -> Self:
+        """Return what has learned more rows; those without a class are left out."""
+
+
 def collect(
     table: Table,
     assignment: Assignment | Responsibilities,
     parts: tuple[Part, ...],
     given: Sequence[Density | None] | None = None,
-    whole: TableStatistics | None = None,
+    whole: TableLearner | None = None,
 ) -> JointStatistics:
     """Collect the statistics of rows whose classes are known, or have responsibilities, under given densities of parts.
 

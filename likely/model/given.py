@@ -67,7 +67,7 @@ class Given(NamedTuple):
                 values[column] = value
         row, cells = None, np.full(len(joint.columns), np.nan)
         if values:
-            table = reader.given_rows(values, 1, joint)  # type: ignore[arg-type]
+            table = reader.given_rows(values, 1, joint.names)
             row = joint.encode(table)
             cells = joint.as_cells(table)
         evidence = Evidence(joint.columns, known) if known else None
@@ -193,7 +193,9 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
 
 def _code(joint: TableJoint, reader: Reader, j: int, value: Any) -> int:
     """Return yes or no, however it is written, as 1 or 0."""
-    row = joint.encode(reader.given_rows({reader.columns.name(j) if reader.columns.names else j: value}, 1, joint))  # type: ignore[arg-type]
+    row = joint.encode(
+        reader.given_rows({reader.columns.name(j) if reader.columns.names else j: value}, 1, joint.names)
+    )
     code = int(row.levels[0, j])
     if code < 0:
         raise ValueError(f"expected yes or no of {reader.columns.listed([j])}, got {on_one_line(value)}")

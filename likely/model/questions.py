@@ -245,10 +245,10 @@ class Questions:
         cells, target = dict(given or {}), getattr(state.reader, "target", None)
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
         joint = state.answering
-        table = state.reader.given_rows(cells, int(n), joint)
+        table = state.reader.given_rows(cells, int(n), joint.categories)
         x, codes = joint.drawn(table, generator, known) if given else joint.sample(n, generator)
         x = state.reader.within_limits(x)
-        return state.reader.drawn_rows(table, x, cells, joint, generator), state.classes[codes]
+        return state.reader.drawn_rows(table, x, cells, joint.categories, generator), state.classes[codes]
 
     def impute(self, X: Any, y: Any = None, *, how: str = "mean", random_state: Any = None) -> Any:
         """Return the rows with their missing cells filled in, given those that are there and, if known, the label.
@@ -282,7 +282,7 @@ class Questions:
         codes = None if y is None else self._known_codes(y, table.rows)
         generator = None if how == "mean" else random_generator(random_state)
         filled = joint.expected(table, codes) if generator is None else joint.drawn(table, generator, codes)[0]
-        return reader.filled_rows(X, rows, table, reader.within_limits(filled), joint, generator)
+        return reader.filled_rows(X, rows, table, reader.within_limits(filled), joint.categories, generator)
 
     def _known_codes(self, y: Any, rows: int) -> NDArray[np.int32]:
         labels = np.asarray(y, dtype=object).ravel()

@@ -25,13 +25,16 @@ from likely.data.rows import Rows
 from likely.data.schema import Column, Schema, check_name
 from likely.data.table import Block, CellBuffer, Columns, SparseRows, Table, read_table
 from likely.engines import rows_of
-from likely.joint import Joint
 from likely.lazy import pa, pc
 from likely.messages import warn
-from likely.statistics import Array, JointStatistics
+from likely.statistics import Array, JointStatistics, Labels
 
 if TYPE_CHECKING:
     from numpy.random import Generator as Random
+
+
+CategoryNames = Mapping[int, Labels]
+"""The names of categories in answers, by column, in the order of their numbers there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +106,7 @@ class Reader:
         """Return the numbers of the columns of a table that a column of the user's is read as: of a date, its parts."""
         return [self.column(column)]
 
-    def given_rows(self, given: Mapping[Any, Any], n: int, joint: Joint) -> Table:
+    def given_rows(self, given: Mapping[Any, Any], n: int, category_names: CategoryNames) -> Table:
         """Return rows in which only some cells are there, all the same."""
         cells = np.full((n, self.columns.width), np.nan)
         for column, value in given.items():
@@ -114,13 +117,15 @@ class Reader:
         """Return cells that are drawn or expected, within what their columns can hold."""
         return x
 
-    def drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], joint: Joint, generator: "Random") -> Any:
+    def drawn_rows(
+        self, table: Table, x: Array, given: Mapping[Any, Any], category_names: CategoryNames, generator: "Random"
+    ) -> Any:
         """Return drawn rows as the user gets them; cells that were given, and are in the table, stay."""
         cells = Block(table, None).values()
         return np.where(np.isnan(cells), x, cells)
 
     def filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "Random | None"
+        self, X: Any, rows: Any, table: Table, filled: Array, category_names: CategoryNames, generator: "Random | None"
     ) -> Any:
         """Return the user's rows, held as ``rows``, with what was found in place of missing cells."""
         cells = Block(table, None).values()
@@ -184,12 +189,12 @@ class MatrixReader(Reader):
         return x if self.lowest is None else np.maximum(x, np.where(self.lowest >= 0, 0.0, -np.inf))
 
     def filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "Random | None"
+        self, X: Any, rows: Any, table: Table, filled: Array, category_names: CategoryNames, generator: "Random | None"
     ) -> Any:
         """Return the user's rows, as a frame if they are one, with what was found in place of missing cells."""
         if not isinstance(rows, Table) and table.kinds:
-            return _filled_table(X, rows, table, filled, joint, _numbers(self.columns.names or ()), generator)
-        cells = Reader.filled_rows(self, X, rows, table, filled, joint, generator)
+            return _filled_table(X, rows, table, filled, category_names, _numbers(self.columns.names or ()), generator)
+        cells = Reader.filled_rows(self, X, rows, table, filled, category_names, generator)
         if table.names is None or not hasattr(X, "dtypes"):
             return cells
         return like(arrow({name: cells[:, j] for j, name in enumerate(table.names)}), X)
@@ -250,7 +255,7 @@ class TableReader(Reader):
         dates = {c.name: c.outputs for c in self.schema.columns if c.kind == "date"}
         return [self.schema.names.index(name) for name in dates.get(column, ())] or [self.column(column)]
 
-    def given_rows(self, given: Mapping[Any, Any], n: int, joint: Joint) -> Table:
+    def given_rows(self, given: Mapping[Any, Any], n: int, category_names: CategoryNames) -> Table:
         """Return rows in which only some cells are there; dates, and categories by their names, are read."""
         schema, names = self.schema, self.schema.names
         if not given:
@@ -269,7 +274,7 @@ class TableReader(Reader):
                 cells[0, j], categories[j] = 0.0, np.array([str(named[name])], dtype=object)
             else:
                 cells[0, j] = named[name]
-        for j, known in joint.categories.items():
+        for j, known in category_names.items():
             if not np.isnan(cells[0, j]):
                 word = str(categories[j][int(cells[0, j])])
                 check_name(word, list(known), f"expected one of the categories of {names[j]!r} in given=")
@@ -282,10 +287,12 @@ class TableReader(Reader):
         low, high = np.array(limits).T
         return np.asarray(np.clip(np.where(whole, np.rint(x), x), low, high))
 
-    def drawn_rows(self, table: Table, x: Array, given: Mapping[Any, Any], joint: Joint, generator: "Random") -> Any:
+    def drawn_rows(
+        self, table: Table, x: Array, given: Mapping[Any, Any], category_names: CategoryNames, generator: "Random"
+    ) -> Any:
         """Return drawn rows as an Arrow table, whose columns have the types of those that were learned."""
         found: dict[str, Any] = {}
-        drawn = _completed(table, x, joint, self.schema.names)
+        drawn = _completed(table, x, category_names, self.schema.names)
         for column in self.schema.columns:
             cells = {name: drawn[name] for name in column.outputs}
             if column.kind == "date" and cells:
@@ -304,10 +311,10 @@ class TableReader(Reader):
         return arrow(found)
 
     def filled_rows(
-        self, X: Any, rows: Any, table: Table, filled: Array, joint: Joint, generator: "Random | None"
+        self, X: Any, rows: Any, table: Table, filled: Array, category_names: CategoryNames, generator: "Random | None"
     ) -> Any:
         """Return the user's rows, as the frame that they are, with what was found in place of missing cells."""
-        return _filled_table(X, rows, table, filled, joint, self.schema, generator)
+        return _filled_table(X, rows, table, filled, category_names, self.schema, generator)
 
     def shown(self, table: Table, X: Any) -> Any:
         """Return the cells as an explanation shows them: categories by their names, and texts."""
@@ -460,23 +467,29 @@ def _different_names(names: tuple[str, ...], fitted: tuple[str, ...], most: int 
 
 
 def _completed(
-    table: Table, x: Array, joint: Joint, names: tuple[str, ...], wanted: Collection[str] | None = None
+    table: Table, x: Array, category_names: CategoryNames, names: tuple[str, ...], wanted: Collection[str] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return the values of all or the wanted columns: their own cells, and what was found where one is missing."""
     numbers = [j for j, name in enumerate(names) if wanted is None or name in wanted]
-    return {names[j]: completed(table, x, j, joint.categories.get(j)) for j in numbers}
+    return {names[j]: completed(table, x, j, category_names.get(j)) for j in numbers}
 
 
 def _filled_table(
-    X: Any, rows: Any, table: Table, filled: Array, joint: Joint, schema: Schema, generator: "Random | None"
+    X: Any,
+    rows: Any,
+    table: Table,
+    filled: Array,
+    category_names: CategoryNames,
+    schema: Schema,
+    generator: "Random | None",
 ) -> Any:
     """Return an Arrow table with what was found in place of missing cells, as the kind of frame that X is."""
     given = rows.schema.names
     missing = [name for name in given if pc.any(rows.column(name).is_null(nan_is_null=True)).as_py()]
-    found = _completed(table, filled, joint, schema.names, missing)
+    found = _completed(table, filled, category_names, schema.names, missing)
     for column in schema.columns:
         if column.kind == "date" and column.outputs and column.name in missing:
-            parts = _completed(table, filled, joint, schema.names, column.outputs)
+            parts = _completed(table, filled, category_names, schema.names, column.outputs)
             found[column.name] = moments(column, parts, generator)
     known = {column.name: column for column in schema.columns}
     for name, values in found.items():

@@ -99,9 +99,9 @@ class PartiallyLabelled(NamedTuple):
             given = state.given_weights
             found = em(rows, state.statistics, state.parts, tolerance=_TOLERANCE, most=_MOST_STEPS, priors=given)
             return state.with_statistics(found.statistics)
+        others = self.table.taken(~known)
         for _ in range(_STEPS):
-            table, assignment = self.with_soft_labels(state, weight)
-            state = self.begin(table, assignment, np.arange(table.rows) >= known.sum())
+            state = self.begin(*self._with_soft_labels(state.comparison.posterior(others), weight))
         return state
 
     def held_out_loss(self, weight: float) -> HeldOutLoss:
@@ -137,15 +137,12 @@ class PartiallyLabelled(NamedTuple):
         weights = self.assignment.weights
         return np.ones(self.table.rows) if weights is None else weights
 
-    def with_soft_labels(self, state: State, weight: float) -> tuple[Table, Assignment]:
-        """Return rows with a label, and then those without once for each class that may be theirs, as a state expects.
+    def _with_soft_labels(self, responsibilities: Array, weight: float) -> tuple[Table, Assignment, NDArray[np.bool_]]:
+        """Return all rows, those without a label once for each class that may be theirs, and which these are.
 
-        ``weight``: how much rows without a label count; if nothing, they are left out.
+        ``responsibilities``: rows without a label × classes.
         """
         known, weights = self.known, self._weights
-        if weight == 0:
-            return self.table.taken(known), self.assignment.taken(known)
-        responsibilities = state.comparison.posterior(self.table.taken(~known))
         least = np.minimum(_LEAST_RESPONSIBILITY, responsibilities.max(axis=1, keepdims=True))
         kept = np.where(responsibilities < least, 0.0, responsibilities)
         kept /= kept.sum(axis=1, keepdims=True)
@@ -154,7 +151,8 @@ class PartiallyLabelled(NamedTuple):
         rows = np.concatenate([labelled, others])
         counted = np.concatenate([weights[labelled], weights[others] * kept[of, codes] * weight])
         classes = np.concatenate([self.assignment.codes[labelled], codes]).astype(np.int32)
-        return self.table.taken(rows), Assignment(self.assignment.classes, classes, counted)
+        guessed = np.arange(len(rows)) >= len(labelled)
+        return self.table.taken(rows), Assignment(self.assignment.classes, classes, counted), guessed
 
 
 def check_unlabelled(unlabelled: Any) -> float | Literal["auto"] | None:

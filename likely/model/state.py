@@ -82,15 +82,19 @@ class State:
         parts = tuple(part for part in self.parts if part.encoding is None)
         return Joint.solve(self._of(encoded=False), parts, self.columns, self.given_weights)
 
+    @property
+    def table(self) -> LabelledTable | None:
+        """What was learned of all columns and the class together, if they have a joint of their own."""
+        found = self.statistics.table
+        assert found is None or isinstance(found, LabelledTable)
+        return found
+
     @cached_property
     def answering(self) -> AnsweringJoint:
         """What answers questions beside that about the class: the joint of the whole table, if there is one."""
-        if self.statistics.table is None:
-            return self.joint
-        if not self.class_count.any():
+        if self.table is None or not self.class_count.any():
             return self.joint  # which says that nothing was learned
-        assert isinstance(self.statistics.table, LabelledTable)
-        return LabelledTableAnswers(self.statistics.table, self.classes, self.given_weights)
+        return LabelledTableAnswers(self.table, self.classes, self.given_weights)
 
     @cached_property
     def plain_naive_bayes(self) -> Joint:
@@ -131,7 +135,7 @@ class State:
         if any(part.family.needs_density for part in self.parts):
             members = () if self.selection is None else self.selection.densities
             given = (*self.joint.densities, *members)
-        whole = None if self.statistics.table is None else self.statistics.table.emptied()
+        whole = None if self.table is None else self.table.emptied()
         return partial(collect, parts=self.parts, given=given, whole=whole)
 
     def kept(self) -> dict[str, object]:

@@ -313,7 +313,7 @@ class TableQuestions:
         frames = []
         for each in filled:
             x = known.within(state.reader.within_limits(each), state.joint.whole, generator)
-            frames.append(state.reader.filled_rows(X, rows, table, x, state.joint, generator))  # type: ignore[arg-type]
+            frames.append(state.reader.filled_rows(X, rows, table, x, state.joint.names, generator))
         return frames[0] if draws is None else frames
 
     def _filled(self, table: Table, known: Given, generator: "np.random.Generator | None") -> Array:
@@ -346,14 +346,14 @@ class TableQuestions:
         state, generator = self.fitted(), random_generator(random_state)
         joint, reader = state.joint, state.reader
         known = Given.of(given, joint, reader)
-        table = reader.given_rows(known.values, int(n), joint)  # type: ignore[arg-type]
+        table = reader.given_rows(known.values, int(n), joint.names)
         parts = []
         for rows in joint.batches(table):
             levels, u = known.combination.draw(known.applied(rows), generator, known.evidence, missing=missing)
             levels[:, list(known.missing)] = UNKNOWN
             parts.append(joint.cells(levels, u, generator))
         x = known.within(reader.within_limits(np.concatenate(parts)[: int(n)]), joint.whole, generator)
-        return reader.drawn_rows(table, x, known.values, joint, generator)  # type: ignore[arg-type]
+        return reader.drawn_rows(table, x, known.values, joint.names, generator)
 
     def surprise(self, X: Any, given: Evidence = None) -> Surprise:
         """Return how surprising each row is, −log p(x), and each cell given the others of its row.

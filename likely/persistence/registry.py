@@ -17,6 +17,8 @@ class Kind(NamedTuple):
     """whether it has centres, and no families"""
     whole: bool = False
     """whether it has the joint of a whole table, and no families"""
+    before: tuple[tuple[str, Any], ...] = ()
+    """parameters that files of before do not name, and what they were then"""
 
 
 # Families, and what belongs to them, by module and class. First those of matrices, which tables may have, too.
@@ -58,7 +60,7 @@ _TAGS = {home: tag for tag, home in _RECORDS.items()}
 _ANY = (*_OF_MATRICES, *_OF_TABLES)
 ESTIMATORS = {
     "NaiveBayes": Kind(_ANY, full=False, several=True),
-    "Classifier": Kind((*_ANY, "mixture"), several=True),
+    "Classifier": Kind((*_ANY, "mixture"), several=True, before=(("joint", "naive"),)),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "Mixture": Kind(_ANY, several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),

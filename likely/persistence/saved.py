@@ -10,6 +10,8 @@ import numpy as np
 
 from likely.data.schema import Schema
 from likely.data.table import Block, Columns, Table
+from likely.density.columns import CategoryColumn
+from likely.density.labelled_table import LabelledTable, positions
 from likely.ensemble.bins import Bins, ColumnBins
 from likely.ensemble.calibration import Calibration
 from likely.ensemble.combinations import Grouped, Groups
@@ -94,6 +96,10 @@ class ModelHeader(Header):
     priors: Any
     blocks: tuple[StoredBlock, ...]
     more: Mapping[str, Any]
+    table: StoredJoint | None = None
+    """the joint of columns and class, which answers what is not about the class"""
+    labels: Any = None
+    """the classes of its last column, in their order there"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +134,7 @@ class Saved:
     def contents(self) -> Contents:
         """Return the header and arrays of a file; what does not fit in one raises ValueError."""
         state, statistics = self.state, self.state.statistics
-        arrays: Arrays = {"weight": statistics.weights.sums["weight"]}
+        table, arrays = state.table, {"weight": statistics.weights.sums["weight"]}
         header = ModelHeader(
             kind=self.kind,
             parameters=self.parameters,
@@ -137,8 +143,10 @@ class Saved:
             priors=state.priors,
             blocks=_store_blocks(state.parts, statistics, "block ", arrays),
             more=self.more,
+            table=None if table is None else StoredJoint.of(table.joint),
+            labels=None if table is None else table.labels,
         )
-        return Contents(encode(header, "", arrays), arrays)
+        return Contents(encode(header, "header", arrays), arrays)
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Given) -> "Saved":
@@ -154,9 +162,21 @@ class Saved:
         ]
         members = tuple((part.family, statistics, width) for part, statistics, width in found if width is not None)
         joint = JointStatistics(weights, tuple(statistics for _, statistics, width in found if width is None))
+        joint = replace(joint, table=_restore_table(stored, classes))
         reader = MatrixReader(stored.kind, stored.columns)
         state = State(tuple(part for part, _, width in found if width is None), joint, reader, stored.priors)
         return cls(stored.kind, stored.parameters, state, stored.more, members)
+
+
+def _restore_table(stored: ModelHeader, classes: Labels) -> LabelledTable | None:
+    """Return the joint of columns and class, or raise ValueError if it does not belong to the rest."""
+    if stored.table is None:
+        return None
+    labels, joint = check_classes(stored.labels), stored.table.restored()
+    fits = len(joint.columns) == stored.columns.width + 1 and joint.columns[-1].levels == len(labels)
+    if not fits or not isinstance(joint.columns[-1], CategoryColumn) or (positions(labels, classes) < 0).any():
+        raise ValueError("expected a joint of the columns and the classes that were learned, got another")
+    return LabelledTable(joint, labels)
 
 
 def _store_blocks(
@@ -423,7 +443,8 @@ def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
             raise ValueError("expected a joint of the columns that were learned, got another")
         return model.hold(TableState(_restored_reader(model.plan().first_reader(table.columns), None, more), joint))
     saved = Saved.read(header, arrays)
-    model, more = estimator(saved.kind)(**saved.parameters), dict(saved.more)
+    parameters = {**dict(ESTIMATORS[saved.kind].before), **saved.parameters}
+    model, more = estimator(saved.kind)(**parameters), dict(saved.more)
     plan, read = model.plan(), saved.state
     chosen = more.pop("selection", None)
     reader = _restored_reader(plan.first_reader(read.columns), read.statistics, more)

@@ -1,12 +1,13 @@
 """The joint of a whole table in a file: columns, members with reference and sums, and missing cells, all checked."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.density.class_trees import ClassPairSums, ClassTreesPrior
 from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.combination import Member, MissingCells
 from likely.density.hidden_trees import HiddenTreeDensity, HiddenTreePrior, Sums
@@ -83,6 +84,31 @@ class StoredTree:
         _check_shape(self.levels, int(prior.levels.sum()))
         _check_shape(self.pairs, int(prior.pairs[1][-1]))
         return Member("tree", prior, prior, PairSums(self.levels, self.pairs))
+
+
+@dataclass(frozen=True)
+class StoredClassTrees:
+    """A Chow–Liu tree in every class: counts of classes, and of levels and of pairs in each."""
+
+    weight: Array
+    levels: Array
+    pairs: Array
+    missing: Array
+
+    @classmethod
+    def of(cls, member: Member) -> Self:
+        """Take a member apart."""
+        return cls(member.sums.weight, member.sums.levels, member.sums.pairs, _counts(member))
+
+    def member(self, columns: Columns) -> Member:
+        """Put the member together."""
+        prior = ClassTreesPrior(columns)
+        if not isinstance(columns[-1], CategoryColumn) or not prior.affordable:
+            raise ValueError("expected a class in the last column, and a tree in each, got others")
+        _check_shape(self.weight, prior.classes)
+        _check_shape(self.levels, prior.classes, int(prior.levels.sum()))
+        _check_shape(self.pairs, prior.classes, int(prior.pairs[1][-1]))
+        return Member("class trees", prior, prior, ClassPairSums(self.weight, self.levels, self.pairs))
 
 
 @dataclass(frozen=True)
@@ -265,6 +291,7 @@ class StoredMember:
     """A member of any kind."""
 
     tree: StoredTree | None = None
+    class_trees: StoredClassTrees | None = None
     trees: StoredTrees | None = None
     hidden_tree: StoredHiddenTree | None = None
     scores: StoredScores | None = None
@@ -275,6 +302,8 @@ class StoredMember:
         match member.kind:
             case "tree":
                 return cls(tree=StoredTree.of(member))
+            case "class trees":
+                return cls(class_trees=StoredClassTrees.of(member))
             case "trees":
                 return cls(trees=StoredTrees.of(member))
             case "hidden trees":
@@ -283,13 +312,13 @@ class StoredMember:
 
     def validate(self) -> None:
         """Raise ValueError unless there is one kind."""
-        if sum(each is not None for each in (self.tree, self.trees, self.hidden_tree, self.scores)) != 1:
+        if sum(getattr(self, field.name) is not None for field in fields(self)) != 1:
             raise ValueError("expected a member of one kind, got others")
 
     @property
-    def stored(self) -> StoredTree | StoredTrees | StoredHiddenTree | StoredScores:
+    def stored(self) -> StoredTree | StoredClassTrees | StoredTrees | StoredHiddenTree | StoredScores:
         """The member, whatever its kind."""
-        found = self.tree or self.trees or self.hidden_tree or self.scores
+        found = self.tree or self.class_trees or self.trees or self.hidden_tree or self.scores
         assert found is not None
         return found
 

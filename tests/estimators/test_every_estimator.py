@@ -288,6 +288,14 @@ def test_density(case, seed):
         own = np.concatenate([joint.encode(t).log.sum(axis=1) for t in model.fitted().reader.batches(data.X)])
         np.testing.assert_allclose(model.log_density(data.X), logs + own, rtol=1e-9)
         return
+    if getattr(model.fitted(), "table", None) is not None:  # that of every class and what is known, added up
+        labelled, rows = model.fitted().table, model.fitted().reader.read(data.X)
+        codes = np.arange(len(labelled.labels), dtype=np.int32)
+        of_classes = [labelled.joint.encode(rows, np.full(rows.rows, code, dtype=np.int32)) for code in codes]
+        logs = np.stack([labelled.joint.combination.log_density(each) for each in of_classes], axis=1)
+        np.testing.assert_allclose(model.log_density(data.X), logsumexp(logs, axis=1), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(model.log_density(data.empty), 0.0, atol=1e-10)
+        return
     joint = getattr(model, "textbook_", model.joint_).log_joint(model.fitted().reader.read(data.X))
     np.testing.assert_allclose(model.log_density(data.X), logsumexp(joint, axis=1), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(model.log_density(data.empty), 0.0, atol=1e-12)
