@@ -79,8 +79,8 @@ def print_distribution(loaded: Loaded, of: str, given: Sequence[str], *, as_json
     answer = model.distribution(_column(loaded, of), known)
     numeric = answer.values.dtype.kind in "fiu" and not _is_yes_no(loaded, of)
     if not numeric:
-        order = np.argsort(-answer.p, kind="stable")
-        lines = [(str(answer.values[k]), float(answer.p[k])) for k in order.tolist()]
+        order, names = np.argsort(-answer.p, kind="stable"), _names(loaded, of, answer.values)
+        lines = [(names[k], float(answer.p[k])) for k in order.tolist()]
         if as_json:
             render.print_json({"of": of, "values": [{"value": v, "p": p} for v, p in lines]})
             return
@@ -103,6 +103,20 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def _is_yes_no(loaded: Loaded, of: str) -> bool:
     return any(column.name == of and column.kind == "boolean" for column in loaded.schema.columns)
+
+
+def _written(loaded: Loaded, of: str, values: Any) -> "pa.Array":
+    """Return values of a column that is no number as they are written in files: yes and no in its own words."""
+    from likely.data.frames import in_words
+
+    words = next((column.words for column in loaded.schema.columns if column.name == of), ())
+    return in_words(values, words) if words and values.dtype == bool else pa.array(values)
+
+
+def _names(loaded: Loaded, of: str, values: Any) -> list[str]:
+    from likely.model.questions import labels_in_text
+
+    return labels_in_text(_written(loaded, of, values))
 
 
 def _column(loaded: Loaded, of: str) -> Any:
@@ -191,9 +205,9 @@ def predicted(
         if categories:
             values = model.values_of(column)
             p = model.predict_proba(table, column, known) if n else np.empty((0, len(values)))
-            answers[f"predicted {of}"] = pa.array([str(values[k]) for k in p.argmax(axis=1)] if n else [], pa.string())
+            answers[f"predicted {of}"] = _written(loaded, of, values).take(pa.array(p.argmax(axis=1), pa.int64()))
             if probabilities:
-                answers |= {f"p({value})": pa.array(p[:, k]) for k, value in enumerate(values.tolist())}
+                answers |= {f"p({name})": pa.array(p[:, k]) for k, name in enumerate(_names(loaded, of, values))}
         else:
             mean = model.predict(table, column, known) if n else np.empty(0)
             answers[f"predicted {of}"] = pa.array(mean, pa.float64())
@@ -284,6 +298,8 @@ def print_column_explanations(
 
     found = loaded.model.explain(table, _column(loaded, of))
     numeric = found.against is None
+    labels = [] if found.against is None else _names(loaded, of, found.label)
+    others = [] if found.against is None else _names(loaded, of, found.against)
     if as_json:
         each = [
             {
@@ -301,7 +317,7 @@ def print_column_explanations(
     console = new_console()
     block = "#" if console.options.ascii_only else "█"
     for i, number in enumerate(rows):
-        why = shown(float(found.label[i])) if numeric else f"{found.label[i]} and not {found.against[i]}"
+        why = shown(float(found.label[i])) if numeric else f"{labels[i]} and not {others[i]}"
         console.print(literal(f"Row {number}: why {of} {why}?"))
         lines = [("before any cell", float(found.base[i])), *found.top(15, i)]
         most = max([abs(value) for _, value in lines[1:]] + [1e-300])

@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likely.density.columns import EVIDENCE, Codes, NumberColumn, TableColumn, level_counts
+from likely.density.columns import EVIDENCE, CategoryColumn, Codes, NumberColumn, TableColumn, level_counts
 from likely.statistics import Array
 
 
 class Known(NamedTuple):
-    """What may be: levels, each with its probability of being so, and of "none of these" u from low to high."""
+    """What may be: levels, each with its probability of being so, and of "none of these" u from low to high.
+
+    The probability of the level of rare categories is the share of those of them that may be.
+    """
 
     levels: Array
     low: float = 0.0
@@ -19,6 +22,8 @@ class Known(NamedTuple):
     least: float = -np.inf
     most: float = np.inf
     """the numbers between which the column is"""
+    rare: Array | None = None
+    """which of the rare categories may be, in their order; all if there are none"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +79,13 @@ class Evidence:
             allowed = np.concatenate([known.levels[:-1], free])
         found = table * allowed
         return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))
+
+
+def rare_shares(column: CategoryColumn, evidence: Evidence | None, j: int) -> Array:
+    """Return p(category | the level of rare ones, what is known of the column), of all rare ones in order."""
+    shares = np.array(list(column.rare.values()))
+    allowed = None if evidence is None or j not in evidence.known else evidence.known[j].rare
+    if allowed is None:
+        return shares
+    shares = shares * allowed
+    return np.asarray(shares / max(shares.sum(), 1e-300))

@@ -30,7 +30,7 @@ from likely.density.combination import (
     continued,
     fit_member,
 )
-from likely.density.evidence import Evidence
+from likely.density.evidence import Evidence, rare_shares
 from likely.density.structure import Pairs, entropies
 from likely.density.trees import COARSE, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
@@ -215,13 +215,13 @@ class TableJoint:
         names = self.names.get(j)
         return np.array([0, 1]) if names is None else names
 
-    def named_values(self, j: int, found: Array) -> Array:
-        """Return p(value) of a column of categories, as ``values_of`` has them, from p(level)."""
+    def named_values(self, j: int, found: Array, evidence: Evidence | None = None) -> Array:
+        """Return p(value) of a column of categories, as ``values_of`` has them, from p(level), given the evidence."""
         column = self.columns[j]
         assert isinstance(column, CategoryColumn)
         if not column.rare:
             return found[:, : len(column.frequent)]
-        return np.concatenate([found[:, :-1], found[:, -1:] * np.array(list(column.rare.values()))], axis=1)
+        return np.concatenate([found[:, :-1], found[:, -1:] * rare_shares(column, evidence, j)], axis=1)
 
     def distribution(self, column: NumberColumn, found: Array, evidence: Evidence | None, j: int) -> Distribution:
         """Return the distribution of a number from that on its support: points in order."""
@@ -244,8 +244,17 @@ class TableJoint:
         p = p[:, order]
         return Distribution(values[order], p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300))
 
-    def cells(self, levels: NDArray[np.int16], u: Array, generator: np.random.Generator) -> Array:
-        """Return drawn levels and u as cells of a table: numbers, and codes of categories; NaN is missing."""
+    def cells(
+        self,
+        levels: NDArray[np.int16],
+        u: Array,
+        generator: np.random.Generator,
+        evidence: Evidence | None = None,
+    ) -> Array:
+        """Return levels and u, drawn given the evidence, as cells of a table: numbers, and codes of categories.
+
+        NaN is missing.
+        """
         out = np.full(levels.shape, np.nan)
         number = {j: n for n, (j, _) in enumerate(numbers(self.columns))}
         for j, column in enumerate(self.columns):
@@ -256,8 +265,8 @@ class TableJoint:
                 if column.has_rare:
                     other = code == len(column.frequent)
                     value[other] = np.nan
-                    if column.rare:
-                        p = np.array(list(column.rare.values()))
+                    if column.rare and other.any():
+                        p = rare_shares(column, evidence, j)
                         value[other] = len(column.frequent) + generator.choice(len(p), int(other.sum()), p=p / p.sum())
                 out[there, j] = value
             else:
@@ -281,7 +290,7 @@ class TableJoint:
                     spread = self.distribution(column, found, evidence, j)
                     out[:, j] = spread.p @ spread.values
             elif column.frequent or column.rare:
-                out[:, j] = self.named_values(j, found).argmax(axis=1)
+                out[:, j] = self.named_values(j, found, evidence).argmax(axis=1)
         return np.where(rows.levels < 0, out, np.nan)
 
 

@@ -177,18 +177,14 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
         codes = {_code(joint, reader, j, x) for x in value}
         return Known(np.array([float(code in codes) for code in (0, 1)]))
     names = [str(x) for x in joint.names[j].tolist()]
-    levels = np.zeros(column.levels)
-    rare = [str(x) for x in value if str(x) in column.rare]
-    if rare and len(rare) < len(column.rare):
-        raise ValueError(
-            f"expected categories of {name} that are in 3 rows or more in a set, got {rare[0]!r}: give it as a value"
-        )
-    for x in value:
-        check_name(str(x), names, f"expected one of the categories of {name} in given=")
-        levels[column.frequent.index(str(x)) if str(x) in column.frequent else -1] += (
-            1.0 if str(x) in column.frequent else column.rare[str(x)]
-        )
-    return Known(levels)
+    wanted = {str(x) for x in value}
+    for word in sorted(wanted):
+        check_name(word, names, f"expected one of the categories of {name} in given=")
+    allowed = np.array([word in wanted for word in column.rare], dtype=np.float64)
+    levels = [float(word in wanted) for word in column.frequent]
+    if column.has_rare:
+        levels.append(float(allowed @ np.array(list(column.rare.values()))))
+    return Known(np.array(levels), rare=allowed)
 
 
 def _code(joint: TableJoint, reader: Reader, j: int, value: Any) -> int:

@@ -106,6 +106,10 @@ class Reader:
         """Return the numbers of the columns of a table that a column of the user's is read as: of a date, its parts."""
         return [self.column(column)]
 
+    def as_asked(self, column: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of a column of a table, which is given by its number, as the user has them."""
+        return values
+
     def given_rows(self, given: Mapping[Any, Any], n: int, category_names: CategoryNames) -> Table:
         """Return rows in which only some cells are there, all the same."""
         cells = np.full((n, self.columns.width), np.nan)
@@ -280,9 +284,19 @@ class TableReader(Reader):
                 check_name(word, list(known), f"expected one of the categories of {names[j]!r} in given=")
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
+    def as_asked(self, column: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of a column as the user has them: True and False, unless yes and no were 1 and 0."""
+        of = self._columns[column]
+        return values.astype(bool) if of.kind == "boolean" and of.source not in ("integer", "number") else values
+
+    @property
+    def _columns(self) -> list[Column]:
+        """The user's column that each column of a table is of."""
+        return [column for column in self.schema.columns for _ in column.outputs]
+
     def within_limits(self, x: Array) -> Array:
         """Round whole numbers and keep them within the range that was seen, and others above 0 if all were."""
-        limits = [column.limits for column in self.schema.columns for _ in column.outputs]
+        limits = [column.limits for column in self._columns]
         whole = [kind == "integer" for kind in self.schema.kinds]
         low, high = np.array(limits).T
         return np.asarray(np.clip(np.where(whole, np.rint(x), x), low, high))

@@ -181,14 +181,14 @@ class TableQuestions:
         """
         if of is None:
             return self.groups(X, given)
-        joint = self.fitted().joint
+        joint, reader = self.fitted().joint, self.fitted().reader
         known, j, found = self._answers(X, of, given)
         column = joint.columns[j]
         if isinstance(column, NumberColumn):
             parts = [joint.distribution(column, p, known.evidence, j) for _, p in found]
             return np.concatenate([part.p @ part.values for part in parts])
-        likeliest = np.concatenate([joint.named_values(j, p).argmax(axis=1) for _, p in found])
-        return np.asarray(joint.values_of(j)[likeliest])
+        likeliest = np.concatenate([joint.named_values(j, p, known.evidence).argmax(axis=1) for _, p in found])
+        return reader.as_asked(j, joint.values_of(j))[likeliest]
 
     def predict_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return p(value | all other cells) of a column of categories, rows × values in the order of ``values_of``.
@@ -204,8 +204,8 @@ class TableQuestions:
                 f"expected a column of categories or of yes and no, got {state.columns.listed([j])} of numbers: ask "
                 "for predict, predict_quantiles or predict_interval"
             )
-        _, _, found = self._answers(X, of, given)
-        return np.concatenate([state.joint.named_values(j, levels) for _, levels in found])
+        known, _, found = self._answers(X, of, given)
+        return np.concatenate([state.joint.named_values(j, levels, known.evidence) for _, levels in found])
 
     def predict_log_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return the logarithm of ``predict_proba``."""
@@ -213,14 +213,17 @@ class TableQuestions:
             return np.asarray(np.log(self.predict_proba(X, of, given)))
 
     def values_of(self, column: Any) -> NDArray[Any]:
-        """Return the values of a column in the order in which ``predict_proba`` gives their probabilities."""
+        """Return the values of a column in the order in which ``predict_proba`` gives their probabilities.
+
+        Of a column of yes and no they are False and True, or 0 and 1 where it was written so.
+        """
         state = self.fitted()
         j = self._asked(column)
         if isinstance(state.joint.columns[j], NumberColumn):
             raise ValueError(
                 f"expected a column of categories or of yes and no, got {state.columns.listed([j])}: ask for another"
             )
-        return state.joint.values_of(j)
+        return state.reader.as_asked(j, state.joint.values_of(j))
 
     def distribution(self, of: Any, given: Evidence = None) -> "Answer":
         """Return the distribution of a column given evidence: values, or points of a number in order, and p of each.
@@ -239,7 +242,8 @@ class TableQuestions:
         log = float(known.combination.log_density(blank, known.evidence)[0]) + known.log_missing
         column, found = state.joint.columns[j], known.combination.marginals(rows, [j], known.evidence)[0]
         if not isinstance(column, NumberColumn):
-            return Answer(state.joint.values_of(j), state.joint.named_values(j, found)[0], log)
+            p = state.joint.named_values(j, found, known.evidence)[0]
+            return Answer(state.reader.as_asked(j, state.joint.values_of(j)), p, log)
         spread = state.joint.distribution(column, found, known.evidence, j)
         return Answer(spread.values, spread.p[0], log)
 
@@ -324,7 +328,7 @@ class TableQuestions:
                 parts.append(joint.expected(known.combination, rows, known.evidence))
             else:
                 levels, u = known.combination.draw(rows, generator, known.evidence)
-                parts.append(joint.cells(levels, u, generator))
+                parts.append(joint.cells(levels, u, generator, known.evidence))
         return np.concatenate(parts)
 
     def sample(self, n: int = 1, random_state: Any = None, given: Evidence = None, *, missing: bool = False) -> Any:
@@ -351,7 +355,7 @@ class TableQuestions:
         for rows in joint.batches(table):
             levels, u = known.combination.draw(known.applied(rows), generator, known.evidence, missing=missing)
             levels[:, list(known.missing)] = UNKNOWN
-            parts.append(joint.cells(levels, u, generator))
+            parts.append(joint.cells(levels, u, generator, known.evidence))
         x = known.within(reader.within_limits(np.concatenate(parts)[: int(n)]), joint.whole, generator)
         return reader.drawn_rows(table, x, known.values, joint.names, generator)
 
@@ -479,7 +483,7 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
     def asked(part: Encoded) -> Array:
         found = known.combination.marginals(part, [j], known.evidence)[0]
         if isinstance(column, CategoryColumn):
-            return joint.named_values(j, found)
+            return joint.named_values(j, found, known.evidence)
         spread = joint.distribution(column, found, known.evidence, j)
         return np.asarray(spread.p @ spread.values)
 

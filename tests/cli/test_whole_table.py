@@ -110,3 +110,20 @@ def test_a_category_that_looks_like_a_range_or_a_set_wins(tmp_path, monkeypatch,
         assert run(["sample", "m.likely", "-n", "5", "--given", f"kind={name}"]) == 0
         out = capsys.readouterr().out
         assert out.count(name) == 5
+
+
+def test_yes_and_no_are_written_as_the_file_has_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"member": ["Yes", "No", "Yes", "No"] * 20, "vip": [True, False, True, True] * 20, "n": range(80)})  # fmt: skip # noqa: E501
+    frame.to_csv("rows.csv", index=False)
+    assert run(["fit", "rows.csv", "-o", "m.likely", "--column", "member=boolean"]) == 0
+    for name, values in {"member": {"Yes", "No"}, "vip": {"true", "false"}}.items():
+        capsys.readouterr()
+        assert run(["predict", "m.likely", "rows.csv", "--of", name, "--only", "-o", "out.csv"]) == 0
+        out = pd.read_csv("out.csv", dtype=str)
+        assert list(out)[1:] == [f"p({each})" for each in sorted(values)]
+        assert set(out[f"predicted {name}"]) <= values
+        assert run(["ask", "m.likely", "--of", name, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert {each["value"] for each in told["values"]} == values
+    assert run(["ask", "m.likely", "--of", "n", "--given", "member=Yes", "--given", "vip=true"]) == 0

@@ -241,6 +241,74 @@ def test_rare_and_unseen_categories():
     assert unseen == pytest.approx(0)  # as everywhere, a category that was never seen is a missing cell
 
 
+@pytest.fixture(scope="module")
+def with_rare():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    a = np.where(x + rng.normal(size=500) > 0, "high", "low").astype(object)
+    a[:7] = ["one", "one", "two", "three", "three", "four", "five"]
+    return pd.DataFrame({"a": a, "b": rng.choice(list("pq"), 500), "x": x})
+
+
+@every_kind
+@pytest.mark.parametrize("some", [{"one", "three"}, {"four"}, {"low", "two", "five"}, {"one", "two", "three", "four", "five"}])  # fmt: skip # noqa: E501
+def test_a_set_of_rare_categories_is_the_sum_of_its_members(with_rare, kind, some):
+    model = likely.Model(kind).fit(with_rare)
+    each = {name: model.distribution("x", {"a": name}).log_given for name in some}
+    whole = model.distribution("x", {"a": some}).log_given
+    assert whole == pytest.approx(np.log(sum(map(np.exp, each.values()))), rel=1e-10)
+    # of the column itself: within the set, and in it as p is
+    answer = model.distribution("a", {"a": some})
+    for value, p in zip(answer.values, answer.p, strict=True):
+        assert p == pytest.approx(np.exp(each[value] - whole) if value in some else 0, rel=1e-10)
+    # of another column: the sum over the set of what is given each of it
+    rows = with_rare[["x"]].head(20)
+    both = {name: np.exp(model.log_density(rows.assign(a=name)))[:, None] for name in some}
+    found = sum(both[name] * model.predict_proba(rows, of="b", given={"a": name}) for name in some)
+    np.testing.assert_allclose(model.predict_proba(rows, of="b", given={"a": some}), found / sum(both.values()), rtol=1e-9)  # fmt: skip # noqa: E501
+    p = model.predict_proba(rows, of="a", given={"a": some})
+    want = np.concatenate([both.get(name, np.zeros((20, 1))) for name in model.values_of("a")], axis=1)
+    np.testing.assert_allclose(p, want / want.sum(axis=1, keepdims=True), rtol=1e-9)
+    assert set(model.predict(rows, of="a", given={"a": some})) <= some
+    drawn = model.sample(2000, 0, given={"a": some})["a"].to_pylist()
+    counts = np.array([drawn.count(name) for name in answer.values])
+    assert (counts[answer.p == 0] == 0).all()
+    assert ((counts - 2000 * answer.p) ** 2 <= 25 * np.maximum(2000 * answer.p, 1.0)).all()
+    filled = model.impute(pd.DataFrame({"a": [None] * 50, "x": [0.5] * 50}), how="draw", given={"a": some}, random_state=0)  # fmt: skip # noqa: E501
+    assert set(filled.a) <= some
+
+
+def test_sets_with_categories_that_were_never_seen_are_refused(with_rare):
+    with pytest.raises(ValueError, match="one of the categories of column 'a' in given=, got 'six'"):
+        likely.Model("tree").fit(with_rare).distribution("x", {"a": {"one", "six"}})
+
+
+def test_yes_and_no_are_true_and_false_unless_they_were_1_and_0():
+    rng = np.random.default_rng(0)
+    yes = rng.random(300) < 0.4
+    frame = pd.DataFrame({
+        "truth": yes, "words": np.where(yes, "Yes", "No"), "digits": yes.astype(int), "x": yes + rng.normal(size=300),
+        "lacking": pd.array(np.where(rng.random(300) < 0.1, None, yes), dtype="boolean"),
+    })  # fmt: skip
+    model = likely.Model("tree", columns={"words": "boolean"}).fit(frame)
+    for name in ("truth", "words", "lacking"):
+        assert model.values_of(name).dtype == bool
+        assert model.values_of(name).tolist() == [False, True]
+        found = model.predict(frame, of=name)
+        assert found.dtype == bool
+        assert (found == yes).mean() > 0.9
+        assert model.distribution(name).values.dtype == bool
+        assert model.explain(frame.head(2), of=name).label.dtype == bool
+        one = model.distribution("x", {name: True})
+        for same in (1, np.True_, {True}, {1}):
+            assert model.distribution("x", {name: same}).log_given == one.log_given
+        assert model.distribution("x", {name: {True, False}}).log_given == pytest.approx(0)
+    assert model.predict(frame, of="digits").dtype.kind == "i"
+    assert model.values_of("digits").tolist() == [0, 1]
+    assert model.distribution("x", {"digits": True}).log_given == model.distribution("x", {"digits": 1}).log_given
+    assert model.distribution("x", {"words": "yes"}).log_given == model.distribution("x", {"words": True}).log_given
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
