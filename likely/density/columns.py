@@ -324,15 +324,19 @@ class Encoded(NamedTuple):
         weights = None if self.weights is None else self.weights[rows]
         return Encoded(self.columns, self.levels[rows], self.u[rows], self.z[rows], self.log[rows], weights)
 
-    def hiding(self, j: int) -> "Encoded":
-        """Return rows of which nothing is known of one column."""
-        levels, log = self.levels.copy(), self.log.copy()
-        levels[:, j], log[:, j] = UNKNOWN, 0.0
-        number = next((n for n, (at, _) in enumerate(numbers(self.columns)) if at == j), None)
-        if number is None:
-            return self._replace(levels=levels, log=log)
-        u, z = self.u.copy(), self.z.copy()
-        u[:, number], z[:, number] = np.nan, np.nan
+    def hiding(self, *columns: int) -> "Encoded":
+        """Return rows of which nothing is known of some columns."""
+        return self.with_cells(columns, unknown_rows(self.columns, 1))
+
+    def with_cells(self, columns: Sequence[int], row: "Encoded") -> "Encoded":
+        """Return rows in which the cells of some columns are those of one other row."""
+        at, index = list(columns), number_index(self.columns)
+        of_numbers = [index[j] for j in at if j in index]
+        levels, log, u, z = self.levels.copy(), self.log.copy(), self.u, self.z
+        levels[:, at], log[:, at] = row.levels[0, at], row.log[0, at]
+        if of_numbers:
+            u, z = u.copy(), z.copy()
+            u[:, of_numbers], z[:, of_numbers] = row.u[0, of_numbers], row.z[0, of_numbers]
         return self._replace(levels=levels, u=u, z=z, log=log)
 
     def binned(self, bins: int) -> Codes:
@@ -349,6 +353,22 @@ class Encoded(NamedTuple):
 def numbers(columns: Sequence[TableColumn]) -> list[tuple[int, NumberColumn]]:
     """Return the columns of numbers with their indices."""
     return [(j, column) for j, column in enumerate(columns) if isinstance(column, NumberColumn)]
+
+
+def number_index(columns: Sequence[TableColumn]) -> dict[int, int]:
+    """Return the index among the numbers, by which ``Encoded`` has u and z, of every column of numbers."""
+    return {j: number for number, (j, _) in enumerate(numbers(columns))}
+
+
+def scored_numbers(columns: Sequence[TableColumn]) -> list[tuple[int, int]]:
+    """Return the numbers that have scores, not only atoms: index of the column, and among the numbers."""
+    return [(j, number) for number, (j, column) in enumerate(numbers(columns)) if column.bins > 1]
+
+
+def unknown_rows(columns: tuple[TableColumn, ...], n: int) -> Encoded:
+    """Return rows of which nothing is known."""
+    empty, shape = np.full((n, len(numbers(columns))), np.nan), (n, len(columns))
+    return Encoded(columns, np.full(shape, UNKNOWN, dtype=np.int16), empty, empty, np.zeros(shape))
 
 
 def level_counts(columns: Sequence[TableColumn], bins: int = 1) -> NDArray[np.int32]:

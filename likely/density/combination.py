@@ -19,7 +19,8 @@ from likely.density.columns import (
     NumberColumn,
     TableColumn,
     level_counts,
-    numbers,
+    number_index,
+    scored_numbers,
 )
 from likely.density.evidence import Evidence
 from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
@@ -299,7 +300,7 @@ class Points(NamedTuple):
     def of(cls, rows: Encoded) -> "Points":
         """Embed rows."""
         parts, owners = [np.zeros((rows.rows, 0), dtype=np.float32)], []
-        index = {j: number for number, (j, _) in enumerate(numbers(rows.columns))}
+        index = number_index(rows.columns)
         for j, (column, size) in enumerate(zip(rows.columns, level_counts(rows.columns).tolist(), strict=True)):
             is_number = isinstance(column, NumberColumn) and column.bins > 1
             if is_number:
@@ -355,7 +356,7 @@ def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> 
             groups[:, j] = first_groups(points.weighed(importance), k, generator, rows.weights, 5)
         prior = HiddenTreePrior.of(rows, maximum_tree(information))
         return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
-    m = sum(column.bins > 1 for _, column in numbers(rows.columns))
+    m = len(scored_numbers(rows.columns))
     k = int(min(most, n // (20 if kind == "trees" else m + 15)))
     groups_ = None if k <= 1 else first_groups(points.values, k, generator, rows.weights, 8)
     fit = fit_scores if kind == "scores" else fit_trees

@@ -11,14 +11,14 @@ from likely.statistics import Array
 
 
 class Known(NamedTuple):
-    """What may be: levels, each with its probability of being so, and of "none of these" u from low to high.
+    """What may be: levels, each with its probability of being so, and of "none of these" between what u is.
 
     The probability of the level of rare categories is the share of those of them that may be.
     """
 
     levels: Array
-    low: float = 0.0
-    high: float = 1.0
+    u_low: float = 0.0
+    u_high: float = 1.0
     least: float = -np.inf
     most: float = np.inf
     """the numbers between which the column is"""
@@ -43,7 +43,7 @@ class Evidence:
             column = self.columns[j]
             if column.bins > 1:
                 edges = np.arange(bins + 1) / bins
-                inside = np.minimum(edges[1:], known.high) - np.maximum(edges[:-1], known.low)
+                inside = np.minimum(edges[1:], known.u_high) - np.maximum(edges[:-1], known.u_low)
                 free = known.levels[-1] * np.maximum(inside, 0.0) * bins
                 likelihoods[j] = np.concatenate([known.levels[:-1], free])
             else:
@@ -55,18 +55,18 @@ class Evidence:
         known, column = self.known[j], self.columns[j]
         found = known.levels.copy()
         if isinstance(column, NumberColumn) and column.bins == 1:
-            found[-1] *= max(known.high - known.low, 0.0)
+            found[-1] *= max(known.u_high - known.u_low, 0.0)
         return found
 
     def ends(self, j: int) -> tuple[float, float]:
         """Return between what u is, of a column that is none of its atoms."""
-        return (self.known[j].low, self.known[j].high) if j in self.known else (0.0, 1.0)
+        return (self.known[j].u_low, self.known[j].u_high) if j in self.known else (0.0, 1.0)
 
     def within(self, j: int, low: Array, high: Array) -> tuple[Array, Array]:
         """Return the parts of bins of u that the evidence allows."""
         if j not in self.known:
             return low, high
-        return np.maximum(low, self.known[j].low), np.minimum(high, self.known[j].high)
+        return np.maximum(low, self.known[j].u_low), np.minimum(high, self.known[j].u_high)
 
     def restricted(self, j: int, table: Array) -> Array:
         """Return distributions of a column on its support, states × support, as the evidence on it allows."""
@@ -74,7 +74,7 @@ class Evidence:
         allowed = known.levels
         if isinstance(column, NumberColumn):
             edges = np.arange(column.bins + 1) / column.bins
-            inside = np.minimum(edges[1:], known.high) - np.maximum(edges[:-1], known.low)
+            inside = np.minimum(edges[1:], known.u_high) - np.maximum(edges[:-1], known.u_low)
             free = known.levels[-1] * np.maximum(inside, 0.0) * column.bins
             allowed = np.concatenate([known.levels[:-1], free])
         found = table * allowed

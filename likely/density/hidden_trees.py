@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.density.columns import Codes, Encoded, TableColumn, level_counts, numbers
+from likely.density.columns import Codes, Encoded, TableColumn, level_counts, number_index, scored_numbers
 from likely.density.evidence import Evidence
 from likely.density.normal import ndtr, ndtri
 from likely.density.structure import Structure
@@ -69,7 +69,7 @@ class HiddenTreeDensity:
     @cached_property
     def scored(self) -> list[tuple[int, int]]:
         """The numbers that have scores: index of the column, and of the number."""
-        return [(j, number) for number, (j, column) in enumerate(numbers(self.columns)) if column.bins > 1]
+        return scored_numbers(self.columns)
 
     @cached_property
     def arrays(self) -> Arrays:
@@ -93,7 +93,7 @@ class HiddenTreeDensity:
         out = np.ones((len(self.columns), self.states))
         for j, known in evidence.known.items():
             shares = known.levels[:, None] * self._levels(j)
-            inside = self._inside(j, known.low, known.high)
+            inside = self._inside(j, known.u_low, known.u_high)
             if inside is not None:
                 shares[-1] *= inside
             out[j] = shares.sum(axis=0)
@@ -173,7 +173,7 @@ class HiddenTreeDensity:
         """Draw the unknown cells of each row."""
         states = native.hidden_draw(self.arrays, self._rows(rows, evidence), int(generator.integers(1 << 62)))
         levels, u = rows.levels.copy(), rows.u.copy()
-        index = {j: number for number, (j, _) in enumerate(numbers(self.columns))}
+        index = number_index(self.columns)
         for j, column in enumerate(self.columns):
             new = np.flatnonzero(rows.levels[:, j] < 0)
             if not len(new):
@@ -183,7 +183,7 @@ class HiddenTreeDensity:
             low, high = 0.0, 1.0
             if evidence is not None and j in evidence.known:
                 known = evidence.known[j]
-                low, high = known.low, known.high
+                low, high = known.u_low, known.u_high
                 table = table * known.levels[:, None]
                 inside = self._inside(j, low, high)
                 if inside is not None:
@@ -237,7 +237,7 @@ class HiddenTreePrior:
         starts = np.append(0, np.cumsum(sizes))[:-1]
         total = np.repeat(np.add.reduceat(sums.levels, starts, axis=0), sizes, axis=0)
         probabilities = (sums.levels + _LEVEL_ROWS * self.marginals[:, None]) / (total + _LEVEL_ROWS)
-        last = [starts[j] + sizes[j] - 1 for j, column in numbers(self.columns) if column.bins > 1]
+        last = [starts[j] + sizes[j] - 1 for j, _ in scored_numbers(self.columns)]
         n = sums.levels[np.array(last, dtype=np.int64)]
         mean = sums.score / (n + _GAUSSIAN_ROWS)
         scatter = sums.square - 2 * mean * sums.score + n * mean**2
@@ -266,7 +266,7 @@ class HiddenTreePrior:
         levels: list[Array] = []
         score: list[Array] = []
         square: list[Array] = []
-        place = {j: number for number, (j, column) in enumerate(numbers(self.columns)) if column.bins > 1}
+        place = dict(scored_numbers(self.columns))
         for j, size in enumerate(sizes.tolist()):
             code = rows.levels[:, j]
             there = code >= 0

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.table import Table
-from likely.density.columns import CategoryColumn, Encoded, NumberColumn
+from likely.density.columns import CategoryColumn, Encoded, NumberColumn, unknown_rows
 from likely.density.combination import COMBINED, COUNTED
 from likely.density.evidence import Evidence, Known
 from likely.density.table import Progress, TableJoint, class_column
-from likely.density.trees import taken_or_none, unknown_rows
+from likely.density.trees import taken_or_none
 from likely.joint import Joint
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, union
 

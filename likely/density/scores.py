@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers
+from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers, scored_numbers
 from likely.density.evidence import Evidence
 from likely.density.normal import ndtr, ndtri
 from likely.density.structure import Pairs, Structure, maximum_tree
@@ -111,7 +111,7 @@ class ScoreDensity:
     @cached_property
     def scored(self) -> list[tuple[int, int]]:
         """The numbers that have scores: index of the column, and of the number."""
-        return [(j, number) for number, (j, column) in enumerate(numbers(self.columns)) if column.bins > 1]
+        return scored_numbers(self.columns)
 
     @cached_property
     def gaussian(self) -> FullGaussian:
@@ -165,7 +165,7 @@ class ScoreDensity:
         found: list[tuple[Case | None, Array]] = []
         for case in Case.all_of(self, evidence):
             logs = self._log_levels(rows, case) + scores
-            if case.ranges:
+            if case.z_ranges:
                 logs = logs + np.log(np.maximum(self._inside(rows, case), 1e-300))
             found.append((case, logs))
         return found
@@ -269,7 +269,7 @@ class ScoreDensity:
     def _score_bins(self, rows: Encoded, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
         """Return p(u of a score in each bin | the others), mixed by responsibilities, rows × bins."""
         z, edges = self._scores(rows), ndtri(np.arange(1, bins) / bins)
-        if case is None or not case.ranges:
+        if case is None or not case.z_ranges:
             return native.conditional_bins(z, self.mean, self.covariance, shares, i, edges)
         out = np.zeros((len(z), bins))
         known = ~np.isnan(z)
@@ -302,7 +302,7 @@ class ScoreDensity:
                 seed = int(generator.integers(1 << 62))
                 found = native.tree_draw(self.forest.arrays, codes, likelihoods, components[own], seed)
                 levels[np.ix_(own, np.array(self.tables.chosen))] = found
-            if case is not None and case.ranges:
+            if case is not None and case.z_ranges:
                 for c in np.unique(components[own]).tolist():
                     those = own[components[own] == c]
                     self._draw_ranges(scores, those, c, case, generator)
@@ -329,7 +329,7 @@ class ScoreDensity:
             own = rows[index.ravel() == p]
             inside = Inside.of(self, c, scores[own], there, case, generator)
             picked = drawn_components(inside.weights, generator)
-            scores[np.ix_(own, list(case.ranges))] = inside.points[np.arange(len(own)), picked]
+            scores[np.ix_(own, list(case.z_ranges))] = inside.points[np.arange(len(own)), picked]
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +341,7 @@ class ScorePrior:
 
     def first(self, k: int) -> ScoreDensity:
         """Return the mixture whose components are all standard, and have the tables of all rows."""
-        m = sum(column.bins > 1 for _, column in numbers(self.columns))
+        m = len(scored_numbers(self.columns))
         forest = None if self.tables is None else self.tables.of_components(k)
         unit = np.tile(np.eye(m), (k, 1, 1))
         return ScoreDensity(self.columns, np.full(k, 1 / k), np.zeros((k, m)), unit, self.tables, forest)
@@ -383,7 +383,7 @@ class Case(NamedTuple):
     evidence: Evidence
     free: frozenset[int]
     """columns of numbers with a range that are none of their atoms"""
-    ranges: dict[int, tuple[Array, Array]]
+    z_ranges: dict[int, tuple[Array, Array]]
     """by the index among scores; both ends are arrays of no axes"""
 
     @classmethod
@@ -392,9 +392,9 @@ class Case(NamedTuple):
         place = {j: at for at, (j, _) in enumerate(density.scored)}
         ways: list[frozenset[int]] = [frozenset()]
         for j, known in evidence.known.items():
-            if j not in place or (known.low <= 0 and known.high >= 1 and known.levels.all()):
+            if j not in place or (known.u_low <= 0 and known.u_high >= 1 and known.levels.all()):
                 continue
-            free = [way | {j} for way in ways] if known.levels[-1] > 0 and known.high > known.low else []
+            free = [way | {j} for way in ways] if known.levels[-1] > 0 and known.u_high > known.u_low else []
             ways = free + (ways if known.levels[:-1].any() else [])
             if len(ways) > _MOST_WAYS or max(map(len, ways), default=0) > _MOST_RANGES:
                 raise ValueError(
@@ -403,7 +403,7 @@ class Case(NamedTuple):
                 )
         cases = []
         for way in ways:
-            ends = {place[j]: (ndtri(evidence.known[j].low), ndtri(evidence.known[j].high)) for j in sorted(way)}
+            ends = {place[j]: (ndtri(evidence.known[j].u_low), ndtri(evidence.known[j].u_high)) for j in sorted(way)}
             cases.append(cls(evidence, way, ends))
         return cases
 
@@ -448,7 +448,7 @@ class Inside(NamedTuple):
         generator: np.random.Generator | None = None,
     ) -> "Inside":
         """Return points and weights; with a generator, points that are drawn."""
-        ranges = list(case.ranges)
+        ranges = list(case.z_ranges)
         mean, covariance = conditional(density.mean[c], density.covariance[c], z, there, ranges)
         factor = np.linalg.cholesky(covariance)
         at, weight = _lattice(len(ranges), len(z) > _FEW)
@@ -458,7 +458,7 @@ class Inside(NamedTuple):
         points = np.empty((len(z), len(weight), len(ranges)))
         standard = np.empty_like(points)
         weights = np.tile(weight, (len(z), 1))
-        for r, ends in enumerate(case.ranges.values()):
+        for r, ends in enumerate(case.z_ranges.values()):
             centre = mean[:, r, None] + standard[:, :, :r] @ factor[r, :r]
             low, high = ((end - centre) / factor[r, r] for end in ends)
             # From the nearer tail, so that no digit is lost.
@@ -477,11 +477,11 @@ class Inside(NamedTuple):
     ) -> Array:
         """Return p(a score is between edges | ranges, the others), rows × bins."""
         share = self.weights / np.maximum(self.weights.sum(axis=1, keepdims=True), 1e-300)
-        ranges = list(case.ranges)
+        ranges = list(case.z_ranges)
         out = np.zeros((len(z), len(edges) + 1))
         if i in ranges:  # the score itself has a range
             own = self.points[:, :, ranges.index(i)]
-            ends = case.ranges[i]
+            ends = case.z_ranges[i]
             if len(ranges) == 1:  # exactly
                 mean, variance = conditional(density.mean[c], density.covariance[c], z, there, [i])
                 cut = ndtr(
@@ -510,7 +510,7 @@ _FEW, _TOGETHER, _MOST_WAYS, _MOST_RANGES = 16, 1 << 16, 256, 20
 
 def _parts(rows: NDArray[np.int64], case: Case) -> list[NDArray[np.int64]]:
     """Return rows in parts whose points fit in little memory."""
-    size = max(1, _TOGETHER // len(_lattice(len(case.ranges), len(rows) > _FEW)[1]))
+    size = max(1, _TOGETHER // len(_lattice(len(case.z_ranges), len(rows) > _FEW)[1]))
     return np.array_split(rows, -(-len(rows) // size)) if len(rows) else []
 
 

@@ -19,6 +19,7 @@ from likely.density.columns import (
     Scores,
     TableColumn,
     level_counts,
+    number_index,
     numbers,
 )
 from likely.density.combination import (
@@ -229,7 +230,7 @@ class TableJoint:
         atoms, each = len(column.atoms), points.shape[1]
         if evidence is not None and j in evidence.known:  # points beyond the range are not the column's
             u = (np.arange(points.size) + 0.5) / points.size
-            inside = (u >= evidence.known[j].low) & (u <= evidence.known[j].high)
+            inside = (u >= evidence.known[j].u_low) & (u <= evidence.known[j].u_high)
             share = inside.reshape(points.shape).astype(np.float64)
             share[~share.any(axis=1)] = 1.0  # a part of a bin in which no point lies
             share /= share.sum(axis=1, keepdims=True)
@@ -256,7 +257,7 @@ class TableJoint:
         NaN is missing.
         """
         out = np.full(levels.shape, np.nan)
-        number = {j: n for n, (j, _) in enumerate(numbers(self.columns))}
+        index = number_index(self.columns)
         for j, column in enumerate(self.columns):
             there = levels[:, j] >= 0
             code = levels[there, j].astype(np.int64)
@@ -270,7 +271,7 @@ class TableJoint:
                         value[other] = len(column.frequent) + generator.choice(len(p), int(other.sum()), p=p / p.sum())
                 out[there, j] = value
             else:
-                drawn = column.value(np.nan_to_num(u[there, number[j]]))
+                drawn = column.value(np.nan_to_num(u[there, index[j]]))
                 if len(column.atoms):
                     atom = column.atoms[np.minimum(code, len(column.atoms) - 1)]
                     drawn = np.where(code < len(column.atoms), atom, drawn)
@@ -358,7 +359,7 @@ def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColum
     columns: list[TableColumn] = []
     names: dict[int, Labels] = {}
     for j in range(table.columns.width):
-        cells = Block(table, [j]).values()[:, 0]
+        cells = finite_cells(table, j)
         kind = table.kinds[j] if table.kinds else "number"
         there = ~np.isnan(cells)
         counted = None if weights is None else weights[there]
@@ -391,14 +392,13 @@ def encode(
 
     ``codes`` are those of the class, where there is one more column than the table has.
     """
-    check_finite(table)
     scored = []
     for j, column in enumerate(columns):
         if j == table.columns.width:
             known_classes = _nothing(table.rows)
             scored.append(known_classes if codes is None else known_classes._replace(levels=codes.astype(np.int16)))
             continue
-        cells = Block(table, [j]).values()[:, 0]
+        cells = finite_cells(table, j)
         if isinstance(column, NumberColumn):
             scored.append(column.scored(cells))
         elif table.kinds and table.kinds[j] == "text":
@@ -424,16 +424,17 @@ def _is_whole(column: TableColumn) -> bool:
     return bool(all(np.all(x == np.rint(x)) for x in (column.atoms, column.quantiles)))
 
 
-def check_finite(table: Table) -> None:
-    """Raise if a number is infinite."""
-    for j in range(table.columns.width):
-        cells = Block(table, [j]).values()[:, 0]
-        bad = np.flatnonzero(np.isinf(cells))
-        if len(bad):
-            raise ValueError(
-                f"expected finite numbers, got {cells[bad[0]]} (infinity) in row {int(table.row_numbers[bad[0]])} of "
-                f"{table.columns.listed([j])}: replace it by a number, or by NaN if the value is not known"
-            )
+def finite_cells(table: Table, j: int) -> Array:
+    """Return the cells of a column, or raise if one is infinite."""
+    cells = Block(table, [j]).values()[:, 0]
+    bad = np.isinf(cells)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"expected finite numbers, got {cells[row]} (infinity) in row {int(table.row_numbers[row])} of "
+            f"{table.columns.listed([j])}: replace it by a number, or by NaN if the value is not known"
+        )
+    return cells
 
 
 def _nothing(n: int) -> Scores:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.density.columns import UNKNOWN, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
+from likely.density.columns import Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
 from likely.density.structure import Pairs, Structure, maximum_tree
 from likely.em import iterate
@@ -533,11 +533,3 @@ def fit_mixture(
     first = solved(start, shares)
     iterate(first, step, gain, tolerance=tolerance, most=max(steps - 1, 1))
     return best[0]
-
-
-def unknown_rows(columns: tuple[TableColumn, ...], n: int) -> Encoded:
-    """Return rows of which nothing is known."""
-    width = len(numbers(columns))
-    empty = np.full((n, width), np.nan)
-    shape = n, len(columns)
-    return Encoded(columns, np.full(shape, UNKNOWN, dtype=np.int16), empty, empty, np.zeros(shape))

@@ -11,7 +11,7 @@ from likely.data.rows import Rows
 from likely.data.schema import Schema
 from likely.data.table import CellBuffer
 from likely.density.combination import COMBINED, KINDS
-from likely.density.table import TableJoint, check_finite
+from likely.density.table import TableJoint
 from likely.estimators import fitting
 from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
@@ -92,7 +92,6 @@ class Model(TableQuestions, Estimator):
         """
         kinds = self._kinds()
         reader, rows = fitting.open_hidden(self.plan(), X, sample_weight)
-        check_finite(rows.table)
         if rows.table.rows == 0:
             raise ValueError("expected at least one row to learn from, got none")
         if rows.weights is not None and not (rows.weights > 0).any():

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.schema import check_name
-from likely.density.columns import UNKNOWN, Encoded, NumberColumn, numbers
+from likely.density.columns import Encoded, NumberColumn, unknown_rows
 from likely.density.combination import Combination
 from likely.density.evidence import Evidence, Known
 from likely.density.table import TableJoint
-from likely.density.trees import unknown_rows
 from likely.families import on_one_line
 from likely.model.readers import Reader, TableReader
 from likely.statistics import Array
@@ -88,16 +87,8 @@ class Given(NamedTuple):
         fixed = [] if self.row is None else np.flatnonzero(self.row.levels[0] >= 0).tolist()
         if not others and not fixed:
             return rows
-        levels, u, z, log = rows.levels.copy(), rows.u.copy(), rows.z.copy(), rows.log.copy()
-        number = {j: n for n, (j, _) in enumerate(numbers(rows.columns))}
-        for j in (*sorted(others), *fixed):
-            source = self.row if j in fixed else None
-            levels[:, j] = UNKNOWN if source is None else source.levels[0, j]
-            log[:, j] = 0.0 if source is None else source.log[0, j]
-            if j in number:
-                u[:, number[j]] = np.nan if source is None else source.u[0, number[j]]
-                z[:, number[j]] = np.nan if source is None else source.z[0, number[j]]
-        return rows._replace(levels=levels, u=u, z=z, log=log)
+        rows = rows.hiding(*others)
+        return rows if self.row is None else rows.with_cells(fixed, self.row)
 
     def within(self, x: Array, whole: NDArray[np.bool_], generator: "np.random.Generator | None" = None) -> Array:
         """Return drawn or expected cells, those that are given as they are, and others in their ranges.
@@ -177,11 +168,11 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
         codes = {_code(joint, reader, j, x) for x in value}
         return Known(np.array([float(code in codes) for code in (0, 1)]))
     names = [str(x) for x in joint.names[j].tolist()]
-    wanted = {str(x) for x in value}
-    for word in sorted(wanted):
+    words = {str(x) for x in value}
+    for word in sorted(words):
         check_name(word, names, f"expected one of the categories of {name} in given=")
-    allowed = np.array([word in wanted for word in column.rare], dtype=np.float64)
-    levels = [float(word in wanted) for word in column.frequent]
+    allowed = np.array([word in words for word in column.rare], dtype=np.float64)
+    levels = [float(word in words) for word in column.frequent]
     if column.has_rare:
         levels.append(float(allowed @ np.array(list(column.rare.values()))))
     return Known(np.array(levels), rare=allowed)

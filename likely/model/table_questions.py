@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.table import Columns, Table
-from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, numbers
+from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, number_index, unknown_rows
 from likely.density.combination import Combination
 from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
-from likely.density.trees import responsibilities, unknown_rows
+from likely.density.trees import responsibilities
 from likely.families import on_one_line
 from likely.lazy import pa
 from likely.messages import printable
@@ -188,7 +188,7 @@ class TableQuestions:
             parts = [joint.distribution(column, p, known.evidence, j) for _, p in found]
             return np.concatenate([part.p @ part.values for part in parts])
         likeliest = np.concatenate([joint.named_values(j, p, known.evidence).argmax(axis=1) for _, p in found])
-        return reader.as_asked(j, joint.values_of(j))[likeliest]
+        return np.asarray(reader.as_asked(j, joint.values_of(j))[likeliest])
 
     def predict_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return p(value | all other cells) of a column of categories, rows × values in the order of ``values_of``.
@@ -448,7 +448,7 @@ def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Ar
     rows = known.applied(rows)
     whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
     cells = np.full(rows.levels.shape, np.nan)
-    number = {j: n for n, (j, _) in enumerate(numbers(joint.columns))}
+    index = number_index(joint.columns)
     for j, column in enumerate(joint.columns):
         there = np.flatnonzero(rows.levels[:, j] >= 0)
         if not len(there):
@@ -458,14 +458,14 @@ def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Ar
         at = part.levels[:, j].astype(np.int64)
         if isinstance(column, NumberColumn) and column.bins > 1:
             free = at == len(column.atoms)
-            bin_ = np.minimum((np.nan_to_num(part.u[:, number[j]]) * column.bins).astype(np.int64), column.bins - 1)
+            bin_ = np.minimum((np.nan_to_num(part.u[:, index[j]]) * column.bins).astype(np.int64), column.bins - 1)
             at = np.where(free, len(column.atoms) + bin_, at)
         every = np.arange(len(at))
         # Bins of numbers are as likely as they are dense.
         dense = found / column.support_widths if isinstance(column, NumberColumn) else found
         as_likely = np.where(dense <= dense[every, at, None] * (1 + 1e-9), found, 0.0).sum(axis=1)
         if isinstance(column, NumberColumn) and column.bins > 1:  # of the outermost bins what lies further out counts
-            z = part.z[:, number[j]]
+            z = part.z[:, index[j]]
             beyond = np.where(z < 0, ndtr(z), ndtr(-z)) * column.bins
             outer = free & np.isin(at - len(column.atoms), (0, column.bins - 1))
             as_likely *= np.where(outer, np.minimum(np.nan_to_num(beyond, nan=1.0), 1.0), 1.0)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.density.class_trees import ClassPairSums, ClassTreesPrior
-from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, level_counts, numbers
+from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, level_counts, scored_numbers, unknown_rows
 from likely.density.combination import Member, MissingCells
 from likely.density.hidden_trees import HiddenTreeDensity, HiddenTreePrior, Sums
 from likely.density.scores import ScoreDensity, ScorePrior, ScoreSums, ScoreTables
 from likely.density.structure import Structure
 from likely.density.table import TableJoint
-from likely.density.trees import ChowLiuPrior, Forest, PairSums, TreeDensity, TreePrior, TreeSums, unknown_rows
+from likely.density.trees import ChowLiuPrior, Forest, PairSums, TreeDensity, TreePrior, TreeSums
 from likely.statistics import Array, Labels
 
 Ints = NDArray[np.int32]
@@ -182,7 +182,7 @@ class StoredHiddenTree:
         """Put the member together."""
         (structure,) = _structures(self.parents[None], self.order[None])
         k, all_levels = len(self.root), int(level_counts(columns).sum())
-        m = sum(column.bins > 1 for _, column in numbers(columns))
+        m = len(scored_numbers(columns))
         _check_shape(self.marginals, all_levels)
         _check_shape(self.transitions, len(columns), k, k)
         _check_shape(self.probabilities, all_levels, k)
@@ -237,7 +237,7 @@ class StoredScores:
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
         tables = _restore_tables(columns, self.chosen, self.parents, self.order, self.tables)
-        k, m = len(self.reference_weights), sum(column.bins > 1 for _, column in numbers(columns))
+        k, m = len(self.reference_weights), len(scored_numbers(columns))
         size = 0 if tables is None else k * len(tables.forest.tables)
         _check_shape(self.reference_tables, size)
         _check_shape(self.counts, size)

@@ -12,11 +12,12 @@ from likely.density.columns import (
     Encoded,
     NumberColumn,
     level_counts,
+    unknown_rows,
 )
 from likely.density.combination import COMBINED, Combination, continued, fit_member
 from likely.density.evidence import Evidence, Known
 from likely.density.table import fit_members
-from likely.density.trees import BINS, unknown_rows
+from likely.density.trees import BINS
 
 N = 600
 KINDS = ("trees", "hidden trees", "scores")
