@@ -115,7 +115,9 @@ class CategoryColumn:
 class NumberColumn:
     """A column of numbers: atoms, and for all others a histogram mixed with a wide logistic, F.
 
-    u = F(x) is uniform between 0 and 1 and z = Φ⁻¹(u) normal; log f(x) is what the column says by itself.
+    u = F(x) is uniform between 0 and 1 and z = Φ⁻¹(u) normal; log f(x) is what the column says by itself. Of whole
+    numbers f is not a density but the probability of the number, F(x + ½) − F(x − ½), and F leaves out the atoms: the
+    probabilities of all other whole numbers add up to 1.
     """
 
     atoms: Array
@@ -130,13 +132,19 @@ class NumberColumn:
     """of atoms, and of all others"""
     bins: int
     """1 if there are so few distinct numbers that only atoms and "none of these" are told apart, else many"""
+    whole: bool = False
+    """whether cells are whole numbers, which have probabilities"""
 
     @classmethod
-    def fit(cls, values: Array, weights: Array | None = None) -> "NumberColumn":
-        """Return the marginal of numbers, of which those that are NaN are left out."""
+    def fit(cls, values: Array, weights: Array | None = None, *, whole: bool = False) -> "NumberColumn":
+        """Return the marginal of numbers, of which those that are NaN are left out.
+
+        ``whole``: whether they are said to be whole numbers; they are not if one is none.
+        """
         there = ~np.isnan(values)
         x, w = values[there], np.ones(there.sum()) if weights is None else weights[there]
         x, w = x[w > 0], w[w > 0]
+        whole = whole and bool(np.all(x == np.rint(x)))
         distinct, inverse = np.unique(x, return_inverse=True)
         if len(distinct) > 1 and distinct[-1] - distinct[0] < _LEAST:
             raise ValueError(
@@ -163,19 +171,26 @@ class NumberColumn:
         away = rest / unit - np.average(rest / unit, weights=cells)
         scale = unit * float(np.sqrt(np.average(away**2, weights=cells)))
         scale = max(scale, 1e-9 * max(1.0, abs(centre)) if scale == 0 or abs(centre) > 1e9 * scale else _LEAST)
+        if whole:
+            scale = max(scale, 1.0)
+            edges, shares = _around_atoms(edges, shares, atoms)
         m = int(min(_QUANTILES, max(round(weight), 1)))
         at = np.searchsorted(running, (np.arange(m) + 0.5) / m * weight)
         quantiles = rest[np.minimum(at, len(rest) - 1)]
-        return cls(atoms, edges, shares, centre, scale, quantiles, levels, 1 if few else SUPPORT)
+        return cls(atoms, edges, shares, centre, scale, quantiles, levels, 1 if few else SUPPORT, whole)
 
     def validate(self) -> None:
         """Raise ValueError unless the parts of the column belong together."""
+        flat = all(x.ndim == 1 for x in (self.atoms, self.edges, self.shares, self.quantiles, self.counts))
         rising = all(np.all(np.diff(x) > 0) for x in (self.atoms, self.edges)) and np.all(np.diff(self.quantiles) >= 0)
         sized = len(self.edges) == len(self.shares) + 1 and len(self.counts) == len(self.atoms) + 1
-        if not (rising and sized and len(self.shares) and len(self.quantiles) and self.bins in (1, SUPPORT)):
+        if not (flat and rising and sized and len(self.shares) and len(self.quantiles) and self.bins in (1, SUPPORT)):
             raise ValueError("expected edges, quantiles and atoms of a number in rising order, got others")
         if not (self.scale > 0 and np.all(self.shares >= 0) and abs(self.shares.sum() - 1) < 1e-6):
             raise ValueError("expected shares of bins that add up to 1, and a positive scale, got others")
+        wholes = np.concatenate([2 * self.edges, self.atoms, self.quantiles])
+        if self.whole and not (self.scale >= 1 and np.all(wholes == np.rint(wholes))):
+            raise ValueError("expected edges of whole numbers at or between them, and a scale of 1 or more, got others")
         if len(self.atoms) > _MOST_ATOMS:
             raise ValueError(f"expected at most {_MOST_ATOMS} repeated numbers, got {len(self.atoms)}")
 
@@ -191,27 +206,53 @@ class NumberColumn:
 
     @cached_property
     def _density(self) -> Array:
-        return self.shares / np.diff(self.edges)
+        """The density of each bin, and 0 before and after all."""
+        return np.concatenate([[0.0], self.shares / np.diff(self.edges), [0.0]])
 
     @cached_property
     def _running(self) -> tuple[Array, Array]:
         """The shares below and above every edge, each added up from its own end, so that none is less than 0."""
         return np.append(0.0, np.cumsum(self.shares)), np.append(np.cumsum(self.shares[::-1])[::-1], 0.0)
 
-    def distribution(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return F(x), 1 − F(x), each to its last digit, and f(x), of numbers that are no atoms."""
+    @cached_property
+    def _wide_atoms(self) -> tuple[Array, Array]:
+        """What the logistic has at the first atoms, so many of them, and at all others; 0 but of whole numbers."""
+        masses = np.exp(self._log_step(self.atoms)) if self.whole else np.zeros(len(self.atoms))
+        return np.append(0.0, np.cumsum(masses)), np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+
+    def _log_step(self, x: Array) -> Array:
+        """Return the logarithm of what the logistic has within ½ of these numbers."""
+        t, half = np.abs(x - self.centre) / self.scale, 0.5 / self.scale
+        return np.asarray(np.log(2 * np.sinh(half)) - t - np.log1p(np.exp(-2 * t) + 2 * np.cosh(half) * np.exp(-t)))
+
+    def distribution(self, x: Array) -> tuple[Array, Array]:
+        """Return F(x) and 1 − F(x), each to its last digit, of numbers that are no atoms."""
         t = (x - self.centre) / self.scale
         tail = np.exp(-np.abs(t))
         small, large = tail / (1 + tail), 1 / (1 + tail)
         below, above = np.where(t < 0, small, large), np.where(t < 0, large, small)
-        logistic = small * large / self.scale
-        inside = (x >= self.edges[0]) & (x <= self.edges[-1])
-        k = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.shares) - 1)
-        h = np.where(inside, self._density[k], 0.0)
+        if self.whole and len(self.atoms):
+            at, (first, last) = np.searchsorted(self.atoms, x), self._wide_atoms
+            below, above = (np.maximum(p - q[at], 0) / (1 - first[-1]) for p, q in ((below, first), (above, last)))
         bounded = np.clip(x, self.edges[0], self.edges[-1])
         running, upward = (np.interp(bounded, self.edges, shares) for shares in self._running)
         u = np.minimum((1 - _WIDE) * running + _WIDE * below, 1.0)
-        return u, np.minimum((1 - _WIDE) * upward + _WIDE * above, 1.0), (1 - _WIDE) * h + _WIDE * logistic
+        return u, np.minimum((1 - _WIDE) * upward + _WIDE * above, 1.0)
+
+    def log_marginal(self, x: Array) -> Array:
+        """Return log f(x) of numbers that are no atoms: of whole numbers the logarithm of a probability."""
+        t = np.abs(x - self.centre) / self.scale
+        above = np.searchsorted(self.edges, x, side="right")
+        if self.whole:
+            # Edges are halves: within ½ of a whole number the density changes at the number only.
+            h = 0.5 * (self._density[above] + self._density[np.searchsorted(self.edges, x, side="left")])
+            wide = self._log_step(x) - np.log1p(-self._wide_atoms[0][-1])
+        else:
+            h = self._density[np.where(x == self.edges[-1], len(self.shares), above)]
+            wide = -t - 2 * np.log1p(np.exp(-t)) - np.log(self.scale)
+        f = (1 - _WIDE) * h + _WIDE * np.exp(wide)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.where(f > _SMALL, np.log(f), np.log(_WIDE) + wide))
 
     def scored(self, x: Array) -> Scores:
         """Return where cells lie; NaN is unknown."""
@@ -223,15 +264,11 @@ class NumberColumn:
             levels[hit] = at[hit]
         levels[missing] = UNKNOWN
         free = levels == len(self.atoms)
-        below, above, f = self.distribution(x[free])
+        below, above = self.distribution(x[free])
         u, z, log = np.full(len(x), np.nan), np.full(len(x), np.nan), np.zeros(len(x))
         u[free] = below
         z[free] = np.clip(np.where(below < 0.5, ndtri(below), -ndtri(above)), -_FARTHEST, _FARTHEST)
-        with np.errstate(divide="ignore"):
-            t = np.abs(x[free] - self.centre) / self.scale
-            log[free] = np.where(
-                f > _SMALL, np.log(f), np.log(_WIDE) - t - 2 * np.log1p(np.exp(-t)) - np.log(self.scale)
-            )
+        log[free] = self.log_marginal(x[free])
         return Scores(levels, u, z, log)
 
     def value(self, u: Array) -> Array:
@@ -271,6 +308,27 @@ def _rising(edges: Array, cells: Array) -> tuple[Array, Array]:
     last = np.cumsum(kept)[1:] - 1
     index = np.minimum(np.where(kept[1:], last - 1, last), kept.sum() - 2)
     return edges[kept], np.asarray(np.bincount(index, cells, minlength=int(kept.sum()) - 1), dtype=np.float64)
+
+
+def _around_atoms(edges: Array, shares: Array, atoms: Array) -> tuple[Array, Array]:
+    """Return a histogram of whole numbers in which nothing is within ½ of atoms: each bin keeps what it has.
+
+    If atoms are in all bins, it is that of the whole numbers before and after them.
+    """
+    if not len(atoms):
+        return edges, shares
+    ends = np.concatenate([atoms - 0.5, atoms + 0.5])
+    cut = np.unique(np.concatenate([edges, ends[(ends > edges[0]) & (ends < edges[-1])]]))
+    middle = cut[:-1] + np.diff(cut) / 2
+    near = np.abs(atoms[np.clip(np.searchsorted(atoms, middle) - [[1], [0]], 0, len(atoms) - 1)] - middle).min(axis=0)
+    width = np.where(near < 0.5, 0.0, np.diff(cut))
+    bin_ = np.searchsorted(edges, middle) - 1
+    free = np.bincount(bin_, width, minlength=len(shares))
+    found = shares[bin_] * width / np.maximum(free, _LEAST)[bin_]
+    if found.sum() > 0:
+        return cut, found / found.sum()
+    first, last = edges[0] - 1, edges[-1] + 1
+    return np.array([first, edges[0], edges[-1], last]), np.array([0.5, 0.0, 0.5])
 
 
 def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:

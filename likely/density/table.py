@@ -190,8 +190,8 @@ class TableJoint:
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
-        """Whether all values of each column are whole numbers."""
-        return np.array([_is_whole(column) for column in self.columns])
+        """Whether the values of each column are whole numbers, or codes of categories."""
+        return np.array([not isinstance(column, NumberColumn) or column.whole for column in self.columns])
 
     def encode(self, table: Table, codes: NDArray[np.int32] | None = None) -> Encoded:
         """Return rows as the members read them; ``codes`` of a class that is the last column, by default not known."""
@@ -375,7 +375,7 @@ def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColum
         elif kind == "text":
             column = CategoryColumn.fit((), np.zeros(0))
         else:
-            column = NumberColumn.fit(cells, weights)
+            column = NumberColumn.fit(cells, weights, whole=kind == "integer")
         columns.append(column)
     return tuple(columns), names
 
@@ -416,12 +416,6 @@ def encode(
         np.stack([s.log for s in scored], axis=1),
         weights,
     )
-
-
-def _is_whole(column: TableColumn) -> bool:
-    if isinstance(column, CategoryColumn):
-        return True
-    return bool(all(np.all(x == np.rint(x)) for x in (column.atoms, column.quantiles)))
 
 
 def finite_cells(table: Table, j: int) -> Array:

@@ -13,7 +13,7 @@ from likely.density.combination import Combination
 from likely.density.evidence import Evidence, Known
 from likely.density.table import TableJoint
 from likely.families import on_one_line
-from likely.model.readers import Reader, TableReader
+from likely.model.readers import Reader
 from likely.statistics import Array
 
 
@@ -62,7 +62,7 @@ class Given(NamedTuple):
                 j = reader.column(column)
                 known[j] = _set(joint, reader, j, value)
             else:
-                _check_whole(reader, column, value)
+                _check_whole(joint, reader, column, value)
                 values[column] = value
         row, cells = None, np.full(len(joint.columns), np.nan)
         if values:
@@ -114,11 +114,11 @@ class Given(NamedTuple):
         return self.combination.log_density(self.applied(rows), self.evidence) - below
 
 
-def _check_whole(reader: Reader, column: Any, value: Any) -> None:
+def _check_whole(joint: TableJoint, reader: Reader, column: Any, value: Any) -> None:
     """Raise if a column of whole numbers is given another."""
-    if isinstance(reader, TableReader) and isinstance(value, float) and np.isfinite(value) and value != round(value):
+    if isinstance(value, float) and np.isfinite(value) and value != round(value):
         j = reader.column(column)
-        if reader.schema.kinds[j] == "integer":
+        if isinstance(joint.columns[j], NumberColumn) and joint.whole[j]:
             raise ValueError(f"expected a whole number of {reader.columns.listed([j])}, got {value!r}")
 
 
@@ -135,8 +135,7 @@ def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) ->
         raise ValueError(
             f"expected a range (low, high) of {name}, of two numbers or None for no end, got {on_one_line(value)}"
         )
-    whole = isinstance(reader, TableReader) and reader.schema.kinds[j] == "integer"
-    free = (np.ceil(low) - 0.5, np.floor(high) + 0.5) if whole else (low, high)
+    free = (np.ceil(low) - 0.5, np.floor(high) + 0.5) if column.whole else (low, high)
     with np.errstate(over="ignore"):
         u = column.distribution(np.array(free))[0]
     levels = np.append((column.atoms >= low) & (column.atoms <= high), u[1] > u[0]).astype(np.float64)
@@ -144,7 +143,7 @@ def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) ->
         levels[-1] = 0.0 if column.bins == 1 else levels[-1]
     if not levels.any():
         raise ValueError(f"expected a range that numbers of {name} can be in, got {on_one_line(value)}")
-    ends = (float(np.ceil(low)), float(np.floor(high))) if whole else (low, high)
+    ends = (float(np.ceil(low)), float(np.floor(high))) if column.whole else (low, high)
     return Known(levels, float(u[0]), float(u[1]), *ends)
 
 

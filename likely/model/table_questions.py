@@ -163,7 +163,10 @@ class TableQuestions:
         return known, j, found
 
     def log_density(self, X: Any, given: Evidence = None) -> Array:
-        """Return log p(x) of each row, of the cells that are there: how usual it is; given evidence, log p(x | it)."""
+        """Return log p(x) of each row, of the cells that are there: how usual it is; given evidence, log p(x | it).
+
+        Numbers count by their density, in their unit; categories, repeated and whole numbers by their probability.
+        """
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
         if not given:

@@ -28,7 +28,7 @@ _SHOWN = {
     str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", tuple: "a list",
     dict: "an object", Mapping: "an object", type(None): "nothing",
 }  # fmt: skip
-_EMPTY = (type(None), str, tuple, dict)
+_EMPTY = (type(None), bool, str, tuple, dict)
 _KEYS = (type(None), int, float, str)
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # An array of text may always have so many characters, and otherwise not much more than its items have.
@@ -102,7 +102,7 @@ class _Field(NamedTuple):
 
     @property
     def may_lack(self) -> bool:
-        """Whether a file need not say that it is empty, as it is by default."""
+        """Whether a file need not say that it is empty, or False, as it is by default."""
         return type(self.default) in _EMPTY and not self.default
 
 
