@@ -196,12 +196,14 @@ class ScoreDensity:
             if np.isnan(z).any():
                 g = self.gaussian
                 counted, s, p = native.collect_responsibility_expected(z, None, shares, None, g.mean, g.precision)
+                # rows without a score are left out there: they are expected as their component is
+                p = p + (weight - counted)[:, None, None] * self.covariance
             else:
-                counted, s, p = native.collect_responsibility_scatter(z, None, shares, None, self.mean, False)[:3]
+                _, s, p = native.collect_responsibility_scatter(z, None, shares, None, self.mean, False)[:3]
             o = self.mean
-            score = s + counted[:, None] * o
+            score = s + weight[:, None] * o
             cross = o[:, :, None] * s[:, None, :]
-            product = p + cross + np.swapaxes(cross, 1, 2) + counted[:, None, None] * o[:, :, None] * o[:, None, :]
+            product = p + cross + np.swapaxes(cross, 1, 2) + weight[:, None, None] * o[:, :, None] * o[:, None, :]
         return ScoreSums(weight, score, product, tables)
 
     def reweighted(self, factors: Array) -> tuple["ScoreDensity", float]:

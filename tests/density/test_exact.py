@@ -4,14 +4,14 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from encoded import mixed_table
 from scipy.special import ndtri
+from scipy.stats import chi2
 
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
-    Encoded,
     NumberColumn,
-    level_counts,
     unknown_rows,
 )
 from likely.density.combination import COMBINED, Combination, continued, fit_member
@@ -23,46 +23,15 @@ N = 600
 KINDS = ("trees", "hidden trees", "scores")
 
 
-def encoded(columns, cells, names):
-    scored = [
-        c.scored(names[j], cells[:, j]) if isinstance(c, CategoryColumn) else c.scored(cells[:, j])
-        for j, c in enumerate(columns)
-    ]
-    of_numbers = [s for c, s in zip(columns, scored, strict=True) if isinstance(c, NumberColumn)]
-    return Encoded(
-        columns,
-        np.stack([s.levels for s in scored], axis=1),
-        np.stack([s.u for s in of_numbers], axis=1),
-        np.stack([s.z for s in of_numbers], axis=1),
-        np.stack([s.log for s in scored], axis=1),
-    )
-
-
 @pytest.fixture(scope="module")
 def table():
-    """Two numbers, one often 0, and two categories: all depend on each other, and some cells are missing."""
-    rng = np.random.default_rng(0)
-    group = rng.integers(3, size=N)
-    x = rng.normal(group * 2.0, 1.0)
-    y = np.where(rng.random(N) < 0.3, 0.0, np.exp(0.5 * x + 0.3 * rng.normal(size=N)))
-    a = np.where(rng.random(N) < 0.8, group, rng.integers(3, size=N)).astype(float)
-    b = (x + rng.normal(size=N) > 2).astype(float)
-    cells = np.stack([x, a, y, b], axis=1)
-    cells[rng.random(cells.shape) < 0.1] = np.nan
-    names = {1: ["p", "q", "r"], 3: ["no", "yes"]}
-    columns = (
-        NumberColumn.fit(cells[:, 0]),
-        CategoryColumn.fit(names[1], np.bincount(cells[~np.isnan(cells[:, 1]), 1].astype(int), minlength=3)),
-        NumberColumn.fit(cells[:, 2]),
-        CategoryColumn.fit(names[3], np.bincount(cells[~np.isnan(cells[:, 3]), 3].astype(int)), named=False),
-    )
-    return encoded(columns, cells, names), cells
+    return mixed_table(N)
 
 
 @pytest.fixture(scope="module")
 def joints(table):
-    rows, _ = table
-    found = {kind: fit_member(kind, rows, 0).density for kind in KINDS}
+    rows = table
+    found = {kind: fit_member(kind, rows, 0).density for kind in (*KINDS, "tree", "class trees")}
     held_out = np.random.default_rng(1).random(N) < 0.2
     members, weights = fit_members(rows, COMBINED, held_out, 0, lambda _: None)
     return found | {"combination": Combination(rows.columns, weights, tuple(m.density for m in members))}
@@ -105,7 +74,7 @@ def grid(rows, j, fine=400):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_the_marginal_of_every_column_integrates_to_1(joints, table, kind):
-    rows, _ = table
+    rows = table
     for j in range(4):
         levels, u, weight = grid(rows, j)
         density = np.exp(joints[kind].log_density(with_cells(rows, {j: (levels, u)})))
@@ -114,7 +83,7 @@ def test_the_marginal_of_every_column_integrates_to_1(joints, table, kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_a_missing_cell_is_a_sum_over_all_it_could_be(joints, table, kind):
-    rows, _ = table
+    rows = table
     for j, other in product(range(4), range(4)):
         if j == other:
             continue
@@ -130,7 +99,7 @@ def test_a_missing_cell_is_a_sum_over_all_it_could_be(joints, table, kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_conditionals_are_ratios_of_marginals(joints, table, kind):
-    rows = table[0].taken(slice(0, 50))
+    rows = table.taken(slice(0, 50))
     joint = joints[kind]
     for j in (1, 3):
         hidden = rows.levels.copy()
@@ -147,7 +116,7 @@ def test_conditionals_are_ratios_of_marginals(joints, table, kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_distributions_of_numbers_are_integrals_of_ratios(joints, table, kind):
-    rows, _ = table
+    rows = table
     joint = joints[kind]
     for row in range(5):
         part = rows.taken(slice(row, row + 1))
@@ -174,7 +143,7 @@ def test_distributions_of_numbers_are_integrals_of_ratios(joints, table, kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_a_set_of_categories_is_the_sum_of_its_members(joints, table, kind):
-    rows, _ = table
+    rows = table
     part = rows.taken(slice(0, 30))
     hidden = part.levels.copy()
     hidden[:, 1] = UNKNOWN
@@ -191,7 +160,7 @@ def test_a_set_of_categories_is_the_sum_of_its_members(joints, table, kind):
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("atom", [0.0, 1.0])
 def test_a_range_is_the_integral_over_it(joints, table, kind, atom):
-    rows, _ = table
+    rows = table
     part = rows.taken(slice(0, 8))
     hidden, u, z = part.levels.copy(), part.u.copy(), part.z.copy()
     hidden[:, 2], u[:, 1], z[:, 1] = UNKNOWN, np.nan, np.nan
@@ -215,7 +184,7 @@ def test_a_range_is_the_integral_over_it(joints, table, kind, atom):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_given_a_range_conditionals_are_ratios(joints, table, kind):
-    rows, _ = table
+    rows = table
     blank = unknown_rows(rows.columns, 1)
     joint = joints[kind]
     both = {
@@ -244,37 +213,66 @@ def test_given_a_range_conditionals_are_ratios(joints, table, kind):
     )  # several ranges in a Gaussian mixture: by numerical integration
 
 
-@pytest.mark.parametrize("kind", ALL)
+QUARTERS = 4
+
+
+def quarters(column):
+    """What a column may be: each level by itself, and the numbers that are no atoms by quarters of u."""
+    levels = np.eye(column.levels)
+    if isinstance(column, CategoryColumn):
+        return [Known(level) for level in levels]
+    cuts = np.arange(QUARTERS + 1) / QUARTERS
+    return [Known(level) for level in levels[:-1]] + [Known(levels[-1], *ends) for ends in pairwise(cuts)]
+
+
+def p_value(counts, p):
+    """Return how likely a chi-square of these counts, or a greater one, is; rare cells are taken together."""
+    n = counts.sum()
+    rare = n * p < 5
+    assert p.sum() == pytest.approx(1, abs=1e-4)
+    assert not counts[p == 0].any()
+    expected = np.append(n * p[~rare], n * p[rare].sum())
+    away = (np.append(counts[~rare], counts[rare].sum()) - expected) ** 2 / np.maximum(expected, 1.0)
+    return chi2.sf(away.sum(), max((expected > 0).sum() - 1, 1))
+
+
+@pytest.mark.parametrize("kind", [*ALL, "tree", "class trees"])
 @pytest.mark.parametrize("ranged", [False, True])
 def test_draws_match_the_density(joints, table, kind, ranged):
-    rows, _ = table
-    n = 40_000
-    joint, columns = joints[kind], rows.columns
-    evidence = Evidence(columns, {0: Known(np.ones(1), 0.25, 0.75)}) if ranged else None
+    """Cells and all pairs of cells, by chi-square: the least of the p values, times how many there are (Bonferroni)."""
+    joint, columns, n = joints[kind], table.columns, 40_000
+    given = {0: Known(np.ones(1), 0.25, 0.75)} if ranged else {}
+    evidence = Evidence(columns, given) if ranged else None
     levels, u = joint.draw(unknown_rows(columns, n), np.random.default_rng(3), evidence)[:2]
     assert (levels >= 0).all()
-    sizes = level_counts(columns, 4)
-    coarse = levels.copy().astype(int)
+    drawn = levels.astype(int)
     for number, j in enumerate((0, 2)):
         free = levels[:, j] == columns[j].levels - 1
         assert not np.isnan(u[free, number]).any()
-        coarse[free, j] += np.minimum((u[free, number] * 4).astype(int), 3)
-    found = joint.marginals(unknown_rows(columns, 1), range(4), evidence)
+        drawn[free, j] += np.minimum((u[free, number] * QUARTERS).astype(int), QUARTERS - 1)
+    blank = unknown_rows(columns, 1)
+
+    def marginals(evidence):
+        """Return p(quarter) of every column."""
+        found = [each[0] for each in joint.marginals(blank, range(4), evidence)]
+        for j in (0, 2):
+            atoms = columns[j].levels - 1
+            of_quarters = found[j][atoms:].reshape(QUARTERS, -1).sum(axis=1)
+            found[j] = np.concatenate([found[j][:atoms], of_quarters])
+        return found
+
+    of_cells = marginals(evidence)
+    found = [p_value(np.bincount(drawn[:, j], minlength=len(p)), p) for j, p in enumerate(of_cells)]
     for j in range(4):
-        counts = np.bincount(coarse[:, j], minlength=sizes[j])
-        p = found[j][0]
-        if isinstance(columns[j], NumberColumn):
-            atoms = len(columns[j].atoms)
-            p = np.concatenate([p[:atoms], p[atoms:].reshape(4, 16).sum(axis=1)])
-        away = (counts - n * p) ** 2 / np.maximum(n * p * (1 - p), 1.0)
-        assert (away < 25).all(), (j, counts, n * p)
-    # pairs: a number against a category
-    for level in range(columns[1].levels):
-        known = with_cells(rows, {1: (np.full(1, level), np.zeros(1))})
-        p = np.exp(joint.log_density(known, evidence) - joint.log_density(unknown_rows(columns, 1), evidence))[0]
-        part = joint.marginals(known, [0], evidence)[0][0].reshape(4, 16).sum(axis=1) * p
-        counts = np.bincount(coarse[coarse[:, 1] == level, 0], minlength=4)
-        assert ((counts - n * part) ** 2 < 25 * np.maximum(n * part, 1.0)).all(), (level, counts, n * part)
+        for at, known in enumerate(quarters(columns[j])):
+            if of_cells[j][at] < 1e-12:
+                continue
+            if j in given:  # quarters of a range are within it, or not at all
+                known = known._replace(u_low=max(known.u_low, 0.25), u_high=min(known.u_high, 0.75))
+            conditional = marginals(Evidence(columns, given | {j: known}))
+            own = drawn[drawn[:, j] == at]
+            found += [p_value(np.bincount(own[:, i], minlength=len(p)), p) for i, p in enumerate(conditional[:j])]
+    assert min(found) * len(found) > 1e-3
 
 
 def test_scores_of_numbers_far_out_are_finite_and_rise():
@@ -290,7 +288,7 @@ def test_scores_of_numbers_far_out_are_finite_and_rise():
 
 
 def test_members_that_go_on_with_more_rows_keep_their_tree(table):
-    rows, _ = table
+    rows = table
     some = fit_member("scores", rows.taken(slice(0, 40)), 0)
     more = continued(some, rows, 3)
     structures = [m.prior.tables.forest.structures[0] for m in (some, more)]
