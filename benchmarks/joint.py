@@ -1,26 +1,38 @@
 """One joint of a whole table beside what people use for each question: density, filling cells, drawing rows, outliers.
 
-python benchmarks/joint.py DIRECTORY [NAME …] [--only density,fill,draw,outliers,cells] [--rows 4000]
+python benchmarks/joint.py DIRECTORY [TABLE …] [--only PARTS] [--who NAMES] [--splits 3] [--rows 4000] [--out FILE]
 
-The directory holds Parquet files, with a label, if there is one, in the column `target`. Halves of at most 4,000 rows
-are trained and tested on; 20 % of the cells of both are hidden for filling. Drawing is judged by LightGBM; arfpy is a
-peer where it is installed. All else needs scikit-learn only.
+The directory holds Parquet files, with a label, if there is one, in the column `target`. Each split draws at most 4,000
+rows anew, trains on one half and tests on the other:
+
+density   log-likelihood of a row, numbers standardised
+fill      20 % of the cells of both halves are hidden and filled in: normalised RMSE and CRPS of numbers, how many of
+          them are in 90 % intervals, right categories
+draw      C2ST, the AUC of LightGBM that tells drawn rows from real ones (.5 is perfect), as drawn and with numbers
+          snapped to values that were learned; TSTR, the accuracy on real rows of LightGBM trained on drawn ones
+cells     how often a cell that was replaced by another row's is the most surprising of its row
+outliers  trained on half of the largest class: the AUC that tells its other half from all other classes, with all cells
+          and with 10 % of them missing, on eight tables of numbers
+
+Peers are in `joint_peers.py`. With --out, results are kept in FILE line by line, and those that it has are not measured
+again: so a run may be stopped and go on, in parts. Lines that are to be measured anew are to be taken out of it.
 """
 
 import argparse
+import json
 import time
+import traceback
 import warnings
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, IsolationForest
+from joint_peers import COVERAGE, DRAW, FILL, OUTLIERS, AdversarialForest, Filled, codes, is_number
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import LocalOutlierFactor
-from sklearn.preprocessing import StandardScaler
 
 import likely
 
@@ -29,24 +41,28 @@ NAMES = [
     "autos", "diabetes_mclust", "phoneme",
 ]  # fmt: skip
 ONE_CLASS = ["breast_cancer_w", "pima_na", "satimage", "vowel", "glass", "htru2", "mammography", "vehicle"]
-PARTS = ("density", "fill", "draw", "outliers", "cells")
+PARTS = ("density", "fill", "draw", "cells", "outliers")
+OURS = "likely"
+# Measures of which less is better, and those that are not compared.
+LESS = {"normalised RMSE", "CRPS", "C2ST", "C2ST, snapped", "seconds"}
+SHOWN = {"coverage"}
+
+Frame = pd.DataFrame
+Measures = dict[str, float]
 
 
-def read(folder: Path, name: str, rows: int, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+def read(folder: Path, name: str, rows: int, split: int) -> tuple[Frame, Frame]:
     """Return two halves of a table: numbers of 30 distinct values and more, and all others as categories."""
     frame = pd.read_parquet(folder / f"{name}.parquet")
-    frame = frame.sample(min(len(frame), rows), random_state=seed).reset_index(drop=True)
+    frame = frame.iloc[np.random.default_rng(split).permutation(len(frame))[:rows]].reset_index(drop=True)
+    if "target" in frame:
+        frame["target"] = frame.pop("target")  # the last column
     found = {}
-    for column in frame:
-        values = frame[column]
-        if values.nunique() < 2 or str(values.dtype).startswith("datetime"):
+    for column, values in frame.items():
+        distinct = values.nunique()
+        if distinct < 2 or values.dtype.kind == "M":
             continue
-        if (
-            pd.api.types.is_numeric_dtype(values)
-            and values.dtype != bool
-            and column != "target"
-            and values.nunique() >= 30
-        ):
+        if values.dtype.kind in "iuf" and column != "target" and distinct >= 30:
             found[column] = values.astype(float)
             continue
         words = values.astype(object).where(values.notna(), None).map(lambda v: None if v is None else f"={v}")
@@ -54,239 +70,174 @@ def read(folder: Path, name: str, rows: int, seed: int = 0) -> tuple[pd.DataFram
         kept = set(counts[counts >= 3].index[:50])
         words = words.map(lambda v, kept=kept: v if v is None or v in kept else "=other")
         if words.nunique() > 1:
-            found[column] = words
+            found[column] = words.astype(object)
     whole = pd.DataFrame(found)
     half = len(whole) // 2
     return whole.iloc[:half].reset_index(drop=True), whole.iloc[half:].reset_index(drop=True)
 
 
-def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
-    return {c: "number" if frame[c].dtype.kind == "f" else "category" for c in frame}
-
-
-def hide(frame: pd.DataFrame, seed: int, share: float = 0.2) -> tuple[pd.DataFrame, np.ndarray]:
+def hide(frame: Frame, seed: int, share: float = 0.2) -> tuple[Frame, np.ndarray]:
     hidden = np.random.default_rng(seed).random(frame.shape) < share
     return frame.mask(hidden, None), hidden & frame.notna().to_numpy()
 
 
-def codes(train: pd.DataFrame, *others: pd.DataFrame) -> list[np.ndarray]:
-    """Return frames as numbers, categories by their place among those of all frames."""
-    known = {
-        c: sorted({v for f in (train, *others) for v in f[c].dropna()}) for c in train if train[c].dtype.kind != "f"
-    }
-    return [
-        np.stack(
-            [
-                f[c].to_numpy(float)
-                if c not in known
-                else f[c].map({v: i for i, v in enumerate(known[c])}).to_numpy(float)
-                for c in train
-            ],
-            axis=1,
-        )
-        for f in (train, *others)
-    ]
+def numbers(frame: Frame) -> list[str]:
+    return [c for c in frame if is_number(frame, c)]
 
 
-def crps(draws: np.ndarray, truth: np.ndarray) -> float:
-    """Return the mean CRPS of ensembles, rows × draws."""
-    e = np.sort(draws, axis=1)
-    m = e.shape[1]
-    spread = (e * (2 * np.arange(1, m + 1) - m - 1)).sum(axis=1) / m**2
+def fitted(train: Frame, *kind: str) -> likely.Model:
+    columns = {c: "number" if is_number(train, c) else "category" for c in train}
+    return likely.Model(*kind, columns=columns, progress=False).fit(train)
+
+
+# Density
+
+
+def density(train: Frame, test: Frame, *, who: str) -> Measures:
+    """Return the mean log-likelihood: atoms of the model have a probability, all other numbers a density.
+
+    Adversarial forests and independent columns have the same marginals, so that they differ in dependence alone.
+    """
+    start = time.perf_counter()
+    model = fitted(train, *([] if who == OURS else ["tree"]))
+    seconds = time.perf_counter() - start
+    columns = model.fitted().joint.columns
+    if who == OURS:
+        logs = model.log_density(test)
+    else:
+        a, b = (next(iter(model.fitted().batches(frame))) for frame in (train, test))
+        logs = b.log.sum(axis=1)
+        if who == "adversarial forest":
+            bins = [32 * (column.bins > 1) for column in columns]
+            sizes = [column.levels + max(b - 1, 0) for column, b in zip(columns, bins, strict=True)]
+            values = [_values(column) if column.bins > 1 else None for column in columns]
+            start = time.perf_counter()
+            forest = AdversarialForest(a.binned(32), sizes, values, bins)
+            seconds = time.perf_counter() - start
+            codes = b.binned(32)
+            binned = sum(codes[:, j] >= column.levels - 1 for j, column in enumerate(columns) if column.bins > 1)
+            logs = logs + forest.log_probability(codes) + np.log(32) * binned
+    for j in numbers(train):
+        atoms = test[j].isin(columns[train.columns.get_loc(j)].atoms)
+        logs = logs + np.log(max(train[j].std(ddof=0), 1e-12)) * (test[j].notna() & ~atoms).to_numpy()
+    return {"log-likelihood": float(logs.mean()), "seconds": seconds}
+
+
+def _values(column: Any) -> np.ndarray:
+    """Return the atoms of a number, and the middle of each of 32 bins."""
+    return np.append(column.atoms, column.support_points.reshape(32, -1).mean(axis=1))
+
+
+# Filling cells
+
+
+def fill_likely(train: Frame, test: Frame) -> Filled:
+    start = time.perf_counter()
+    model = fitted(train)
+    cells = model.impute(test)
+    seconds = time.perf_counter() - start
+    q = (np.arange(40) + 0.5) / 40
+    spread = {c: model.predict_quantiles(test, q, of=c) for c in numbers(train)}
+    intervals = {c: model.predict_interval(test, of=c, coverage=COVERAGE) for c in numbers(train)}
+    return Filled(cells, spread, intervals, seconds)
+
+
+def crps(members: np.ndarray, truth: np.ndarray, *, drawn: bool) -> float:
+    """Return the mean CRPS of ensembles, rows × members; of few draws without bias (Ferro, 2014)."""
+    e, m = np.sort(members, axis=1), members.shape[1]
+    spread = (e * (2 * np.arange(1, m + 1) - m - 1)).sum(axis=1) / (m * (m - drawn))
     return float(np.mean(np.abs(e - truth[:, None]).mean(axis=1) - spread))
 
 
-def scores(
-    train: pd.DataFrame, test: pd.DataFrame, mask: np.ndarray, fill: pd.DataFrame, ensembles: dict[str, np.ndarray]
-) -> dict[str, float]:
-    """Return normalised RMSE and CRPS of numbers, and the share of right categories, each the mean over columns."""
-    error, spread, right = [], [], []
+def fill(train: Frame, test: Frame, *, by: Callable[[Frame, Frame], Filled]) -> Measures:
+    """Return how well hidden cells are filled in: each measure is the mean over columns."""
+    lacking, _ = hide(train, 1)
+    asked, mask = hide(test, 2)
+    filled = by(lacking, asked)
+    found: dict[str, list[float]] = {each: [] for each in ("normalised RMSE", "CRPS", "coverage", "category accuracy")}
     for j, c in enumerate(test):
         hidden = mask[:, j]
         if hidden.sum() < 3:
             continue
-        if test[c].dtype.kind != "f":
-            right.append(np.mean(test[c].to_numpy()[hidden] == fill[c].to_numpy()[hidden]))
+        truth, cells = test[c].to_numpy()[hidden], filled.cells[c].to_numpy()[hidden]
+        if not is_number(test, c):
+            found["category accuracy"].append(np.mean(truth == cells))
             continue
-        truth, scale = test[c].to_numpy()[hidden], train[c].std(ddof=0)
-        error.append(np.sqrt(np.mean((truth - fill[c].to_numpy(float)[hidden]) ** 2)) / scale)
-        spread.append(crps(ensembles[c][hidden], truth) / scale)
-    return {"nrmse": _mean(error), "category accuracy": _mean(right), "crps": _mean(spread)}
+        scale = train[c].std(ddof=0)
+        found["normalised RMSE"].append(np.sqrt(np.mean((truth - cells.astype(float)) ** 2)) / scale)
+        found["CRPS"].append(crps(filled.spread[c][hidden], truth, drawn=filled.drawn) / scale)
+        low, high = filled.intervals[c][hidden].T
+        found["coverage"].append(np.mean((low <= truth) & (truth <= high)))
+    return {what: float(np.mean(each)) for what, each in found.items() if each} | {"seconds": filled.seconds}
 
 
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
+# Drawing rows
 
 
-def fill_likely(train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], float]:
+def draw_likely(train: Frame, n: int, seed: int) -> Frame:
+    return fitted(train).sample(n, seed).to_pandas()
+
+
+def draw(train: Frame, test: Frame, *, by: Callable[[Frame, int, int], Frame]) -> Measures:
     start = time.perf_counter()
-    model = likely.Model(columns=kinds_of(train), progress=False).fit(train)
+    drawn = by(train, len(train), 0)[list(train)]
     seconds = time.perf_counter() - start
-    q = (np.arange(40) + 0.5) / 40
-    ensembles = {c: model.predict_quantiles(test, q, of=c) for c in train if train[c].dtype.kind == "f"}
-    return model.impute(test), ensembles, seconds
+    drawn = pd.DataFrame({c: drawn[c].astype(float if is_number(train, c) else object) for c in train})
+    found = {"C2ST": told_apart(test, drawn), "C2ST, snapped": told_apart(test, snapped(train, drawn))}
+    return found | trained_on_drawn(drawn, test) | {"seconds": seconds}
 
 
-def fill_forest(train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], float]:
-    """missForest: columns by turns from all others, by 40 extra trees, four rounds."""
-    start = time.perf_counter()
-    a, b = codes(train, test)
-    lacking = np.isnan(a), np.isnan(b)
-    number = [train[c].dtype.kind == "f" for c in train]
-    for j in range(a.shape[1]):
-        known = a[~lacking[0][:, j], j]
-        first = known.mean() if number[j] else np.bincount(known.astype(int)).argmax()
-        a[lacking[0][:, j], j] = b[lacking[1][:, j], j] = first
-    ensembles = {}
-    for turn in range(4):
-        for j in np.argsort(lacking[0].sum(axis=0)):
-            others = np.delete(np.arange(a.shape[1]), j)
-            known = ~lacking[0][:, j]
-            kind = ExtraTreesRegressor if number[j] else ExtraTreesClassifier
-            forest = kind(40, random_state=turn, n_jobs=2, max_features=0.5 if number[j] else "sqrt")
-            forest.fit(a[known][:, others], a[known, j])
-            for cells, gone in zip((a, b), lacking, strict=True):
-                if gone[:, j].any():
-                    cells[gone[:, j], j] = forest.predict(cells[gone[:, j]][:, others])
-            if turn == 3 and number[j]:
-                ensembles[train.columns[j]] = np.stack(
-                    [tree.predict(b[:, others]) for tree in forest.estimators_], axis=1
-                )
-    known = {c: sorted({v for f in (train, test) for v in f[c].dropna()}) for c in train if train[c].dtype.kind != "f"}
-    filled = {
-        c: b[:, j] if number[j] else np.array(known[c], dtype=object)[b[:, j].astype(int)] for j, c in enumerate(train)
-    }
-    return pd.DataFrame(filled), ensembles, time.perf_counter() - start
+def snapped(train: Frame, drawn: Frame) -> Frame:
+    """Return rows in which each number is the nearest of those that were learned."""
+    found = drawn.copy()
+    for c in numbers(train):
+        values = np.unique(train[c].dropna())
+        x = drawn[c].to_numpy()
+        at = np.clip(np.searchsorted(values, x), 1, len(values) - 1)
+        nearest = np.where(x - values[at - 1] < values[at] - x, values[at - 1], values[at])
+        found[c] = np.where(np.isnan(x), np.nan, nearest)
+    return found
 
 
-def fill_mean(train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], float]:
-    filled = {c: train[c].mean() if train[c].dtype.kind == "f" else train[c].mode()[0] for c in train}
-    q = (np.arange(40) + 0.5) / 40
-    spread = {c: np.tile(train[c].quantile(q).to_numpy(), (len(test), 1)) for c in train if train[c].dtype.kind == "f"}
-    return test.fillna(filled), spread, 0.0
-
-
-def told_apart(real: pd.DataFrame, drawn: pd.DataFrame) -> float:
-    """Return the AUC of LightGBM that tells drawn rows from real ones; .5 is perfect. Both lack the same cells."""
-    a, b = codes(real, drawn[real.columns])
-    b = b[: len(a)]
-    a = a[: len(b)]
-    b[np.isnan(a)] = np.nan
-    X, y, p = np.vstack([a, b]), np.repeat([1, 0], [len(a), len(b)]), np.zeros(len(a) + len(b))
-    categories = [j for j, c in enumerate(real) if real[c].dtype.kind != "f"]
-    for fit, ask in StratifiedKFold(4, shuffle=True, random_state=0).split(X, y):
-        p[ask] = _boosting().fit(X[fit], y[fit], categorical_feature=categories).predict_proba(X[ask])[:, 1]
+def told_apart(real: Frame, drawn: Frame) -> float:
+    """Return the AUC of LightGBM that tells drawn rows from real ones. Both lack the cells that either lacks."""
+    a, b = codes(real, drawn)
+    n = min(len(a), len(b))
+    a, b = a[:n], b[:n]
+    gone = np.isnan(a) | np.isnan(b)
+    a[gone] = b[gone] = np.nan
+    X, y, p = np.vstack([a, b]), np.repeat([1, 0], n), np.zeros(2 * n)
+    categories = [j for j, c in enumerate(real) if not is_number(real, c)]
+    for learn, ask in StratifiedKFold(4, shuffle=True, random_state=0).split(X, y):
+        p[ask] = _boosting().fit(X[learn], y[learn], categorical_feature=categories).predict_proba(X[ask])[:, 1]
     return float(roc_auc_score(y, p))
+
+
+def trained_on_drawn(drawn: Frame, real: Frame) -> Measures:
+    """Return the accuracy on real rows of LightGBM trained on drawn ones."""
+    a, b = codes(drawn, real)
+    a, b = (rows[~np.isnan(rows[:, -1])] for rows in (a, b))
+    if is_number(real, real.columns[-1]) or len(np.unique(a[:, -1])) < 2:
+        return {}
+    categories = [j for j, c in enumerate(real.columns[:-1]) if not is_number(real, c)]
+    model = _boosting().fit(a[:, :-1], a[:, -1], categorical_feature=categories)
+    return {"TSTR": float((model.predict(b[:, :-1]) == b[:, -1]).mean())}
 
 
 def _boosting() -> Any:
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(
-        n_estimators=100, num_leaves=15, learning_rate=0.1, min_child_samples=10, verbose=-1, n_jobs=2
+        n_estimators=100, num_leaves=15, learning_rate=0.1, min_child_samples=10, verbose=-1, n_jobs=1
     )
 
 
-def trained_on_drawn(drawn: pd.DataFrame, real: pd.DataFrame) -> float:
-    """Return the accuracy on real rows of LightGBM trained on drawn ones."""
-    target = real.columns[-1]
-    a, b = codes(drawn[real.columns], real)
-    known = [~np.isnan(each[:, -1]) for each in (a, b)]
-    if len(np.unique(a[known[0], -1])) < 2:
-        return float("nan")
-    categories = [j for j, c in enumerate(real) if real[c].dtype.kind != "f" and c != target]
-    model = _boosting().fit(a[known[0], :-1], a[known[0], -1], categorical_feature=categories)
-    return float((model.predict(b[known[1], :-1]) == b[known[1], -1]).mean())
+# Surprise
 
 
-def draw_likely(train: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    return likely.Model(columns=kinds_of(train), progress=False).fit(train).sample(n, seed).to_pandas()
-
-
-def draw_arf(train: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    from arfpy import arf
-
-    np.random.seed(seed)  # noqa: NPY002  which it draws by
-    frame = train.copy()
-    for c in frame:
-        if frame[c].dtype.kind == "f":
-            frame[c] = frame[c].fillna(frame[c].median())
-        else:
-            frame[c] = frame[c].where(frame[c].notna(), "none").astype("category")
-    model = arf.arf(x=frame, num_trees=30, verbose=False, min_node_size=5, max_iters=5)
-    model.forde()
-    drawn = model.forge(n=n)
-    return drawn.astype({c: object for c in drawn if drawn[c].dtype.kind != "f"}).replace("none", None)
-
-
-def draw_copula(train: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    """Draw from a Gaussian copula: ranks as normal scores, categories as intervals of them, one covariance."""
-    from scipy.special import ndtr, ndtri
-
-    rng = np.random.default_rng(seed)
-    (a,) = codes(train)
-    z = np.zeros_like(a)
-    for j in range(a.shape[1]):
-        known = np.flatnonzero(~np.isnan(a[:, j]))
-        order = np.lexsort([rng.random(len(known)), a[known, j]])
-        u = np.empty(len(known))
-        u[order] = (np.arange(len(known)) + 0.5) / len(known)
-        z[:, j] = rng.normal(size=len(a))
-        z[known, j] = ndtri(u)
-    covariance = 0.999 * np.corrcoef(z.T) + 0.001 * np.eye(z.shape[1])
-    u = ndtr(rng.normal(size=(n, z.shape[1])) @ np.linalg.cholesky(covariance).T)
-    columns = {}
-    for j, c in enumerate(train):
-        values = np.sort(train[c].dropna().to_numpy())
-        columns[c] = values[np.minimum((u[:, j] * len(values)).astype(int), len(values) - 1)]
-    return pd.DataFrame(columns)
-
-
-def outliers(folder: Path, name: str, share: float) -> dict[str, float]:
-    """Fit on half of the largest class, and tell its other half from all other classes."""
-    frame = pd.read_parquet(folder / f"{name}.parquet")
-    y = frame.pop("target").astype(str)
-    X = frame.astype(float)
-    usual = np.flatnonzero(y == y.value_counts().index[0])
-    rng = np.random.default_rng(0)
-    rng.shuffle(usual)
-    train, rest = usual[: len(usual) // 2], np.setdiff1d(np.arange(len(X)), usual[: len(usual) // 2])
-    rest = rng.permutation(rest)[:10_000]
-    odd = (y.iloc[rest] != y.value_counts().index[0]).to_numpy()
-    if share:
-        X = X.mask(rng.random(X.shape) < share)
-    X = X.loc[:, X.iloc[train].notna().any()]
-    start = time.perf_counter()
-    model = likely.Model(progress=False).fit(X.iloc[train].to_numpy())
-    found = {
-        "likely": roc_auc_score(odd, -model.log_density(X.iloc[rest].to_numpy())),
-        "seconds": time.perf_counter() - start,
-    }
-    whole = X.fillna(X.iloc[train].median()).to_numpy()
-    scaler = StandardScaler().fit(whole[train])
-    a, b = scaler.transform(whole[train]), scaler.transform(whole[rest])
-    found["LocalOutlierFactor"] = roc_auc_score(odd, -LocalOutlierFactor(novelty=True).fit(a).score_samples(b))
-    found["IsolationForest"] = roc_auc_score(odd, -IsolationForest(random_state=0).fit(a).score_samples(b))
-    found["ECOD"] = roc_auc_score(odd, ecod(a, b))
-    return {name: float(value) for name, value in found.items()}
-
-
-def ecod(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """Empirical-cumulative-distribution outliers (Li and others, 2022): tails of every column, added up."""
-    left, right, auto = np.zeros(len(test)), np.zeros(len(test)), np.zeros(len(test))
-    for j in range(train.shape[1]):
-        x = np.sort(train[:, j])
-        below = -np.log(np.maximum(np.searchsorted(x, test[:, j], side="right"), 1) / (len(x) + 1))
-        above = -np.log(np.maximum(len(x) - np.searchsorted(x, test[:, j], side="left"), 1) / (len(x) + 1))
-        centred = x - x.mean()
-        skewed = (centred**3).mean() < 0
-        left, right, auto = left + below, right + above, auto + (below if skewed else above)
-    return np.maximum(np.maximum(left, right), auto)
-
-
-def corrupted(train: pd.DataFrame, test: pd.DataFrame) -> float:
+def cells(train: Frame, test: Frame) -> Measures:
     """Return how often a cell that was replaced by another row's different one is the most surprising of its row."""
-    model = likely.Model(columns=kinds_of(train), progress=False).fit(train)
+    model = fitted(train)
     rng = np.random.default_rng(0)
     part = test.sample(min(len(test), 500), random_state=0).reset_index(drop=True)
     which, changed = np.full(len(part), -1), part.astype(object)
@@ -297,72 +248,122 @@ def corrupted(train: pd.DataFrame, test: pd.DataFrame) -> float:
         if len(others) and pd.notna(part.iloc[i, c]):
             changed.iloc[i, c] = others.iloc[rng.integers(len(others))]
             which[i] = c
-    changed = changed.astype({c: float for c in part if part[c].dtype.kind == "f"})
-    cells = np.where(np.isnan(found := model.surprise(changed).cells), -np.inf, found)
-    return float((cells.argmax(axis=1) == which)[which >= 0].mean())
+    surprise = model.surprise(changed.astype(dict.fromkeys(numbers(part), float))).cells
+    found = np.where(np.isnan(surprise), -np.inf, surprise).argmax(axis=1) == which
+    return {"found": float(found[which >= 0].mean())}
 
 
-def density(train: pd.DataFrame, test: pd.DataFrame) -> tuple[float, float]:
-    """Return the held-out log-likelihood of a row on standardised numbers, and seconds to fit."""
+def odd_likely(train: Frame, test: Frame) -> np.ndarray:
+    return -likely.Model(progress=False).fit(train).log_density(test)
+
+
+def outliers(folder: Path, name: str, split: int, missing: float, by: Callable[[Frame, Frame], np.ndarray]) -> Measures:
+    """Fit on half of the largest class, and tell its other half from all other classes."""
+    frame = pd.read_parquet(folder / f"{name}.parquet")
+    y = frame.pop("target").astype(str)
+    X = frame.astype(float)
+    usual = np.flatnonzero(y == y.value_counts().index[0])
+    rng = np.random.default_rng(split)
+    rng.shuffle(usual)
+    train, rest = usual[: len(usual) // 2], np.setdiff1d(np.arange(len(X)), usual[: len(usual) // 2])
+    rest = rng.permutation(rest)[:10_000]
+    odd = (y.iloc[rest] != y.value_counts().index[0]).to_numpy()
+    X = X.mask(rng.random(X.shape) < missing)
+    X = X.loc[:, X.iloc[train].notna().any()]
     start = time.perf_counter()
-    model = likely.Model(columns=kinds_of(train), progress=False).fit(train)
-    seconds = time.perf_counter() - start
-    logs = model.log_density(test)
-    for j, c in enumerate(train):
-        column = model.fitted().joint.columns[j]
-        if train[c].dtype.kind == "f":
-            atoms = test[c].isin(column.atoms).to_numpy()
-            logs = logs + np.log(max(train[c].std(ddof=0), 1e-12)) * (test[c].notna().to_numpy() & ~atoms)
-    return float(logs.mean()), seconds
+    score = by(X.iloc[train], X.iloc[rest])
+    return {"AUC": float(roc_auc_score(odd, score)), "seconds": time.perf_counter() - start}
+
+
+# What is measured, and what it comes to
+
+
+def jobs(part: str) -> dict[str, Callable[[Frame, Frame], Measures]]:
+    """Return who answers a part of the benchmark, and how that is measured on two halves of a table."""
+    if part == "density":
+        return {who: partial(density, who=who) for who in (OURS, "adversarial forest", "independent columns")}
+    if part == "fill":
+        return {who: partial(fill, by=by) for who, by in ({OURS: fill_likely} | FILL).items()}
+    if part == "draw":
+        return {who: partial(draw, by=by) for who, by in ({OURS: draw_likely} | DRAW).items()}
+    return {OURS: cells}
+
+
+def work(settings: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Callable[[], Measures]]]:
+    """Yield what is to be measured: its key, and what measures it."""
+    folder, rows = settings.folder, settings.rows
+    for part, split in ((part, split) for part in settings.only.split(",") for split in range(settings.splits)):
+        if part == "outliers":
+            for name in settings.names or ONE_CLASS:
+                for missing, (who, by) in (
+                    (m, each) for m in (0.0, 0.1) for each in ({OURS: odd_likely} | OUTLIERS).items()
+                ):
+                    key = {"part": f"{part}, {missing:.0%} missing", "table": name, "split": split, "who": who}
+                    yield key, partial(outliers, folder, name, split, missing, by)
+            continue
+        for name in settings.names or NAMES:
+            for who, measure in jobs(part).items():
+                key = {"part": part, "table": name, "split": split, "rows": rows, "who": who}
+                yield key, lambda name=name, split=split, measure=measure: measure(*read(folder, name, rows, split))
 
 
 def main() -> None:
-    """Print a line for each table, and means."""
+    """Measure what has not been measured yet, and print what all comes to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--who", default="")
+    parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--out", type=Path)
     settings = parser.parse_args()
-    parts = settings.only.split(",")
-    fills = {"likely": fill_likely, "missForest": fill_forest, "mean": fill_mean}
-    draws = {"likely": draw_likely, "Gaussian copula": draw_copula} | (
-        {"arfpy": draw_arf} if find_spec("arfpy") else {}
+    kept = [json.loads(line) for line in settings.out.open()] if settings.out and settings.out.exists() else []
+    known = {tuple(line["key"].items()): line for line in kept}
+    found = []
+    for key, measure in work(settings):
+        if settings.who and key["who"] not in settings.who.split(","):
+            continue
+        line = known.get(tuple(key.items()))
+        if line is None:
+            line = {"key": key}
+            try:
+                line["measures"] = measure()
+            except Exception:  # of a peer: said, and kept
+                line["failed"] = traceback.format_exc(limit=-1)
+            if settings.out:
+                with settings.out.open("a") as out:
+                    out.write(json.dumps(line) + "\n")
+            told = line.get("failed") or ", ".join(f"{what} {x:.3f}" for what, x in line["measures"].items())
+            print(*key.values(), told, flush=True)
+        found.append(line)
+    report(found)
+
+
+def report(lines: list[dict[str, Any]]) -> None:
+    """Print the mean of each measure over tables, its spread between splits, and on how many tables ours is better."""
+    table = pd.DataFrame(
+        [line["key"] | {"what": w, "x": x} for line in lines for w, x in line.get("measures", {}).items()]
     )
-    results: dict[str, list[float]] = {}
-
-    def note(what: str, value: float) -> str:
-        results.setdefault(what, []).append(value)
-        return f"{what} {value:.3f}"
-
-    for name in settings.names or NAMES:
-        train, test = read(settings.folder, name, settings.rows)
-        line = [f"{name} {train.shape[0]}×{train.shape[1]}"]
-        if "density" in parts:
-            found, seconds = density(train, test)
-            line += [note("log-likelihood", found), note("fit seconds", seconds)]
-        if "fill" in parts:
-            lacking, _ = hide(train, 1)
-            asked, mask = hide(test, 2)
-            for who, fill in fills.items():
-                *filled, seconds = fill(lacking, asked)
-                line += [note(f"{who} {k}", v) for k, v in scores(train, test, mask, *filled).items()]
-                line.append(note(f"{who} fill seconds", seconds))
-        if "draw" in parts:
-            for who, draw in draws.items():
-                drawn = [draw(train, len(train), seed) for seed in range(3 if who == "likely" else 1)]
-                line.append(note(f"{who} C2ST", float(np.mean([told_apart(test, each) for each in drawn]))))
-                line.append(note(f"{who} TSTR", trained_on_drawn(drawn[0], test)))
-        if "cells" in parts:
-            line.append(note("changed cell found", corrupted(train, test)))
-        print(", ".join(line), flush=True)
-    print("mean:", ", ".join(f"{what} {np.nanmean(values):.3f}" for what, values in results.items()))
-    if "outliers" in parts and not settings.names:
-        for share in (0.0, 0.1):
-            table = pd.DataFrame({name: outliers(settings.folder, name, share) for name in ONE_CLASS}).T
-            print(
-                f"\nAUC of outliers, {share:.0%} of cells missing\n{table.round(3)}\n{table.mean().round(3).to_dict()}"
-            )
+    for (part, what), own in table.groupby(["part", "what"], sort=False):
+        by_split = own.pivot_table(index="table", columns=["who", "split"], values="x", sort=False)
+        means = by_split.T.groupby("who", sort=False).mean().T
+        spread = by_split.T.groupby("who", sort=False).std().T.mean()
+        print(f"\n{part}: {what}")
+        for who in means:
+            both = means[[OURS, who]].dropna() if OURS in means and who != OURS else None
+            print(f"  {who:20} {means[who].mean():8.3f} ± {spread[who]:.3f}", end="")
+            if both is not None and what not in SHOWN and len(both):
+                better = (both[who] - both[OURS]) * (1 if what in LESS else -1)
+                error = better.std() / np.sqrt(len(better))
+                print(
+                    f"   ours is better by {better.mean():.3f} ± {error:.3f}, on {(better > 0).sum()} of {len(both)}",
+                    end="",
+                )
+            print()
+    for line in lines:
+        if "failed" in line:
+            print("failed:", *line["key"].values(), line["failed"].strip().splitlines()[-1])
 
 
 if __name__ == "__main__":
