@@ -354,6 +354,20 @@ def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:
     return best[1], best[2]
 
 
+class TextCells(NamedTuple):
+    """A column of texts: which are there, and log p(words | topic), 0 of texts without words that are known."""
+
+    column: int
+    there: NDArray[np.bool_]
+    logs: Array
+    """rows × topics"""
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Which texts say something."""
+        return np.asarray((self.logs != 0).any(axis=1))
+
+
 class Encoded(NamedTuple):
     """Rows as the members of the joint read them."""
 
@@ -366,6 +380,8 @@ class Encoded(NamedTuple):
     log: Array
     """rows × columns: what the marginals say of each cell, log f(x)"""
     weights: Array | None = None
+    texts: tuple[TextCells, ...] = ()
+    """columns of texts, whose levels are topics: unknown but in rows that are learned"""
 
     @property
     def rows(self) -> int:
@@ -380,7 +396,16 @@ class Encoded(NamedTuple):
     def taken(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Encoded":
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Encoded(self.columns, self.levels[rows], self.u[rows], self.z[rows], self.log[rows], weights)
+        texts = tuple(TextCells(j, there[rows], logs[rows]) for j, there, logs in self.texts)
+        return Encoded(self.columns, self.levels[rows], self.u[rows], self.z[rows], self.log[rows], weights, texts)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are not there."""
+        missing = self.levels < 0
+        for cells in self.texts:
+            missing[:, cells.column] = ~cells.there
+        return missing
 
     def hiding(self, *columns: int) -> "Encoded":
         """Return rows of which nothing is known of some columns."""
@@ -395,7 +420,10 @@ class Encoded(NamedTuple):
         if of_numbers:
             u, z = u.copy(), z.copy()
             u[:, of_numbers], z[:, of_numbers] = row.u[0, of_numbers], row.z[0, of_numbers]
-        return self._replace(levels=levels, u=u, z=z, log=log)
+        first = np.zeros(self.rows, dtype=np.int64)
+        texts = [cells for cells in self.texts if cells.column not in at]
+        texts += [TextCells(j, there[first], logs[first]) for j, there, logs in row.texts if j in at]
+        return self._replace(levels=levels, u=u, z=z, log=log, texts=tuple(texts))
 
     def binned(self, bins: int) -> Codes:
         """Return levels in which numbers that are no atoms are in so many bins of u."""

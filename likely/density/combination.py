@@ -26,6 +26,7 @@ from likely.density.evidence import Evidence
 from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
 from likely.density.scores import ScoreTables, continued_scores, fit_scores
 from likely.density.structure import Pairs, entropies, maximum_tree
+from likely.density.topics import Spread
 from likely.density.trees import (
     COARSE,
     Drawn,
@@ -125,7 +126,7 @@ class Member:
     def learned(self, rows: Encoded, missing: "MissingCells | None", sign: float = 1.0) -> "Member":
         """Return the member that has learned, or forgotten, rows, which are expected under the reference."""
         shares = self.shares(rows)
-        counts = None if missing is None else missing.counts(rows.levels < 0, shares)
+        counts = None if missing is None else missing.counts(rows.missing, shares)
         return self._plus(self.reference.expected(rows, shares), counts, sign)
 
     def merged(self, other: "Member", factor: float = 1.0) -> "Member":
@@ -214,7 +215,7 @@ class Combination:
 
     def log_members(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return log w_m p_m(what is known), rows × members."""
-        found = [member.log_density(rows, evidence) for member in self.members]
+        found = [log_density(member, rows, evidence) for member in self.members]
         return np.stack(found, axis=1) + self.log_weights
 
     def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
@@ -225,8 +226,21 @@ class Combination:
         """Return the distribution of columns given all that is known of each row, on their supports."""
         if not len(columns):
             return []
-        logs = [member.log_components(rows, evidence) for member in self.members]
-        shares = responsibilities(np.stack([log_sum_exp(each) for each in logs], axis=1) + self.log_weights)
+        spread = Spread.of(rows)
+        asked = rows if spread is None else spread.rows
+        logs = [member.log_components(asked, evidence) for member in self.members]
+        every = np.stack([log_sum_exp(each) for each in logs], axis=1) + self.log_weights
+        shares = responsibilities(every) if spread is None else spread.shares(every)
+        if spread is not None:
+            kept = spread.needed(shares)
+            spread, shares, logs = spread.of_topics(kept), shares[kept], [each[kept] for each in logs]
+        found = self._mixed(rows if spread is None else spread.rows, columns, evidence, logs, shares)
+        return found if spread is None else [spread.added(each) for each in found]
+
+    def _mixed(
+        self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None, logs: list[Array], shares: Array
+    ) -> list[Array]:
+        """Return the distribution of columns, mixed by shares of members: rows × members."""
         found: list[Array] = []
         for m, (member, each) in enumerate(zip(self.members, logs, strict=True)):
             for at, part in enumerate(member.marginals(rows, columns, evidence, each)):
@@ -251,11 +265,15 @@ class Combination:
             if not len(own):
                 continue
             part = rows.taken(own)
+            known_cells = ~part.missing
+            spread = Spread.of(part)
+            if spread is not None:
+                part = spread.drawn(member.log_density(spread.rows, evidence), generator)
             drawn = member.draw(part, generator, evidence)
             levels[own], u[own] = drawn.levels, drawn.u
             if missing and self.missing is not None:
                 columns = list(self.missing.columns)
-                known = np.ascontiguousarray(np.where(part.levels[:, columns] >= 0, 0, UNKNOWN), dtype=np.int16)
+                known = np.ascontiguousarray(np.where(known_cells[:, columns], 0, UNKNOWN), dtype=np.int16)
                 gone = self.missing.draw(self.counts[m], drawn.components, known, generator)
                 levels[np.ix_(own, np.array(columns))] = np.where(gone, UNKNOWN, drawn.levels[:, columns])
         return levels, u
@@ -272,6 +290,22 @@ class Combination:
         weights = self.weights * np.array(factors)
         total = float(weights.sum())
         return replace(self, weights=weights / total, members=tuple(members)), float(np.log(total))
+
+
+def log_density(member: Density, rows: Encoded, evidence: Evidence | None = None) -> Array:
+    """Return the log density of a member at each row, with the words of its texts."""
+    spread = Spread.of(rows)
+    if spread is None:
+        return member.log_density(rows, evidence)
+    return spread.summed(member.log_density(spread.rows, evidence))
+
+
+def component_shares(member: Density, rows: Encoded, evidence: Evidence | None = None) -> Array:
+    """Return p(component | row) of a member."""
+    spread = Spread.of(rows)
+    if spread is None:
+        return responsibilities(member.log_components(rows, evidence))
+    return responsibilities(spread.summed(member.log_components(spread.rows, evidence)))
 
 
 def combination_weights(logs: Array, weights: Array | None = None) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from likely.density.columns import (
     NumberColumn,
     Scores,
     TableColumn,
+    TextCells,
     level_counts,
     number_index,
     numbers,
@@ -28,13 +29,19 @@ from likely.density.combination import (
     Member,
     MissingCells,
     combination_weights,
+    component_shares,
     continued,
     fit_member,
+    log_density,
 )
 from likely.density.evidence import Evidence, rare_shares
 from likely.density.structure import Pairs, entropies
+from likely.density.topics import pieces, unsettled
 from likely.density.trees import COARSE, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
+
+if TYPE_CHECKING:
+    from likely.density.texts import TextColumn
 
 # Rows in which columns, structures and starts are looked for; statistics are those of all rows.
 ENOUGH = 50_000
@@ -67,6 +74,8 @@ class TableJoint:
     """columns × columns: the mutual information of each pair, and on the diagonal the entropy of each"""
     rows: float
     """the weight of all rows that were learned"""
+    texts: "tuple[TextColumn, ...]" = ()
+    """columns of texts: their topics are columns of the members"""
 
     @classmethod
     def fit(
@@ -99,19 +108,20 @@ class TableJoint:
             if not ClassTreesPrior(columns).affordable:
                 kinds = tuple(each for each in kinds if each[0] != "class trees")
         part, own = table.taken(sample), None if weights is None else weights[sample]
-        rows = encode(columns, part, own, None if codes is None else codes[sample])
+        columns, texts = with_topics(columns, part, own, seed, say)
+        rows = encode(columns, part, own, None if codes is None else codes[sample], texts, learning=True)
         held_out = _held_out(keys[sample], own)
         members, shares = fit_members(rows, kinds, held_out, seed, say)
         information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
         information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
-        missing = MissingCells.of(rows.levels < 0, own) if labels is None else None
-        found = cls(columns, names, shares, members, missing, information, 0.0)
+        missing = MissingCells.of(rows.missing, own) if labels is None else None
+        found = cls(columns, names, shares, members, missing, information, 0.0, texts)
         if table.rows > ENOUGH:
             return found.advanced().plus(table, weights, 1.0, say, codes)
         if missing is not None:
-            members = tuple(replace(m, missing=missing.counts(rows.levels < 0, m.shares(rows))) for m in members)
+            members = tuple(replace(m, missing=missing.counts(rows.missing, m.shares(rows))) for m in members)
         total = float(table.rows) if weights is None else float(weights.sum())
-        return replace(found, members=members, rows=total)
+        return replace(found, members=members, rows=total, texts=learned_texts(texts, part, rows))
 
     def plus(
         self,
@@ -125,24 +135,27 @@ class TableJoint:
 
         ``codes``: the indices of their classes, −1 of one that is not known, if the last column is the class.
         """
-        members, total = list(self.members), self.rows
+        members, texts, total = list(self.members), self.texts, self.rows
         for first in range(0, table.rows, _BATCH):
             part = table.between(first, first + _BATCH)
             own = None if weights is None else weights[first : first + _BATCH]
-            rows = encode(self.columns, part, own, None if codes is None else codes[first : first + _BATCH])
+            known = None if codes is None else codes[first : first + _BATCH]
+            rows = encode(self.columns, part, own, known, texts, learning=True)
             members = [m.learned(rows, self.missing, sign) for m in members]
+            texts = learned_texts(texts, part, rows, sign)
             total += sign * (float(rows.rows) if own is None else float(own.sum()))
             if say is not None:
                 say(partial("learning rows: {:,} of {:,}".format, first, table.rows))
-        return replace(self, members=tuple(members), rows=total)
+        return replace(self, members=tuple(members), rows=total, texts=texts)
 
     def emptied(self) -> Self:
         """Return the joint that knows no rows, under the same reference."""
-        return replace(self, members=tuple(m.emptied() for m in self.members), rows=0.0)
+        texts = tuple(t.emptied() for t in self.texts)
+        return replace(self, members=tuple(m.emptied() for m in self.members), rows=0.0, texts=texts)
 
     def advanced(self) -> Self:
         """Return the joint that knows no rows, and has its densities as the reference."""
-        return replace(self, members=tuple(m.advanced() for m in self.members), rows=0.0)
+        return replace(self.emptied(), members=tuple(m.advanced() for m in self.members))
 
     def checked(self, before: Self) -> Self:
         """Return the joint after rows were forgotten, or raise if it never had learned them."""
@@ -161,15 +174,19 @@ class TableJoint:
 
     def same_reference(self, other: Self) -> bool:
         """Say whether rows are expected under the same reference."""
-        return len(self.members) == len(other.members) and all(
+        if len(self.members) != len(other.members) or len(self.texts) != len(other.texts):
+            return False
+        members = all(
             _same(one.reference, two.reference) and _same(one.prior, two.prior)
             for one, two in zip(self.members, other.members, strict=True)
         )
+        return members and all(one.same_reference(two) for one, two in zip(self.texts, other.texts, strict=True))
 
     def merged(self, other: Self, factor: float = 1.0) -> Self:
         """Return the joint of the rows of both, which have the same reference, those of the other times a factor."""
         members = tuple(one.merged(two, factor) for one, two in zip(self.members, other.members, strict=True))
-        return replace(self, members=members, rows=self.rows + factor * other.rows)
+        texts = tuple(one.merged(two) for one, two in zip(self.texts, other.texts, strict=True))
+        return replace(self, members=members, rows=self.rows + factor * other.rows, texts=texts)
 
     @cached_property
     def combination(self) -> Combination:
@@ -195,12 +212,17 @@ class TableJoint:
 
     def encode(self, table: Table, codes: NDArray[np.int32] | None = None) -> Encoded:
         """Return rows as the members read them; ``codes`` of a class that is the last column, by default not known."""
-        return encode(self.columns, table, None, codes)
+        return encode(self.columns, table, None, codes, self.texts)
 
     def batches(self, table: Table) -> Iterator[Encoded]:
         """Return rows some at a time; no rows are one batch of none."""
         for _, part in self.parts(table):
-            yield self.encode(part)
+            yield from pieces(self.encode(part))
+
+    @cached_property
+    def text_columns(self) -> frozenset[int]:
+        """The columns of texts, of which the joint has topics."""
+        return frozenset(text.column for text in self.texts)
 
     @staticmethod
     def parts(table: Table) -> Iterator[tuple[slice, Table]]:
@@ -259,6 +281,8 @@ class TableJoint:
         out = np.full(levels.shape, np.nan)
         index = number_index(self.columns)
         for j, column in enumerate(self.columns):
+            if j in self.text_columns:
+                continue
             there = levels[:, j] >= 0
             code = levels[there, j].astype(np.int64)
             if isinstance(column, CategoryColumn):
@@ -280,7 +304,7 @@ class TableJoint:
 
     def expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the mean of numbers and the likeliest category in place of each missing cell, else NaN."""
-        wanted = np.flatnonzero((rows.levels < 0).any(axis=0)).tolist()
+        wanted = [j for j in np.flatnonzero((rows.levels < 0).any(axis=0)).tolist() if j not in self.text_columns]
         out = np.full(rows.levels.shape, np.nan)
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
             column = self.columns[j]
@@ -310,8 +334,9 @@ def fit_members(
         members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS.get(kind, 1)))
     if len(kinds) == 1 or held_out is None:
         return tuple(members), shares
-    test = rows.taken(held_out)
-    shares = combination_weights(np.stack([m.density.log_density(test) for m in members], axis=1), test.weights)
+    test = unsettled(rows.taken(held_out))
+    logs = [[log_density(m.density, part) for m in members] for part in pieces(test)]
+    shares = combination_weights(np.concatenate([np.stack(each, axis=1) for each in logs]), test.weights)
     kept = [(float(w), m) for w, m in zip(shares, members, strict=True) if w > _LEAST]
     found = []
     for _, member in kept:
@@ -386,17 +411,35 @@ def class_column(counts: Array) -> CategoryColumn:
 
 
 def encode(
-    columns: tuple[TableColumn, ...], table: Table, weights: Array | None, codes: NDArray[np.int32] | None = None
+    columns: tuple[TableColumn, ...],
+    table: Table,
+    weights: Array | None,
+    codes: NDArray[np.int32] | None = None,
+    texts: "tuple[TextColumn, ...]" = (),
+    *,
+    learning: bool = False,
 ) -> Encoded:
     """Return rows as the members read them, or raise if a number is infinite.
 
-    ``codes`` are those of the class, where there is one more column than the table has.
+    ``codes`` are those of the class, where there is one more column than the table has. Topics of ``texts`` are unknown
+    unless rows are for ``learning``.
     """
-    scored = []
+    scored, told = [], []
+    topics = {text.column: text for text in texts}
     for j, column in enumerate(columns):
         if j == table.columns.width:
             known_classes = _nothing(table.rows)
             scored.append(known_classes if codes is None else known_classes._replace(levels=codes.astype(np.int16)))
+            continue
+        if j in topics:
+            words, nothing = Block(table, [j]).texts(), _nothing(table.rows)
+            if learning:
+                levels, cells_of = topics[j].learnable(words)
+                nothing = nothing._replace(levels=levels)
+            else:
+                cells_of = topics[j].cells(words)
+            scored.append(nothing)
+            told.append(cells_of)
             continue
         cells = finite_cells(table, j)
         if isinstance(column, NumberColumn):
@@ -415,6 +458,38 @@ def encode(
         np.stack([s.z for s in of_numbers], axis=1) if of_numbers else empty,
         np.stack([s.log for s in scored], axis=1),
         weights,
+        tuple(told),
+    )
+
+
+def with_topics(
+    columns: tuple[TableColumn, ...], table: Table, weights: Array | None, seed: int, say: Progress
+) -> "tuple[tuple[TableColumn, ...], tuple[TextColumn, ...]]":
+    """Return columns in which those of texts are their topics, which are chosen here."""
+    wanted = [j for j, kind in enumerate(table.kinds) if kind == "text"]
+    if not wanted:
+        return columns, ()
+    from likely.density.texts import fit_text
+
+    rows, found = encode(columns, table, weights), list(columns)
+    others = [j for j in range(len(columns)) if j not in wanted]
+    codes, levels, texts = rows.binned(COARSE)[:, others], level_counts(columns, COARSE)[others], []
+    for j in wanted:
+        say(lambda: "looking for topics of texts")
+        words = Block(table, [j]).texts()
+        text = fit_text(j, words, weights, codes, levels, seed)
+        found[j] = text.levels(text.learnable(words)[0], weights)
+        texts.append(text)
+    return tuple(found), tuple(texts)
+
+
+def learned_texts(
+    texts: "tuple[TextColumn, ...]", table: Table, rows: Encoded, sign: float = 1.0
+) -> "tuple[TextColumn, ...]":
+    """Return columns of texts that have learned, or forgotten, those of a table, whose topics are in ``rows``."""
+    return tuple(
+        text.learned(Block(table, [text.column]).texts(), rows.levels[:, text.column], rows.weights, sign)
+        for text in texts
     )
 
 
@@ -438,5 +513,14 @@ def _nothing(n: int) -> Scores:
 
 def hidden_shares(combination: Combination, rows: Encoded) -> Array:
     """Return p(component | row) of every mixture, side by side: what rows are similar by."""
-    parts = [responsibilities(member.log_components(rows)) for member in combination.members]
-    return np.concatenate([part for part in parts if part.shape[1] > 1] or parts, axis=1)
+    parts = [component_shares(member, rows) for member in combination.members]
+    parts = [part for part in parts if part.shape[1] > 1] or parts
+    return np.concatenate([*parts, *(_topic_shares(combination, cells) for cells in rows.texts)], axis=1)
+
+
+def _topic_shares(combination: Combination, cells: TextCells) -> Array:
+    """Return p(topic | words) of texts; of those that say nothing, p(topic)."""
+    column = combination.columns[cells.column]
+    assert isinstance(column, CategoryColumn)
+    with np.errstate(divide="ignore"):
+        return responsibilities(cells.logs + np.log(np.maximum(column.counts, 1e-9)))

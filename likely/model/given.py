@@ -55,6 +55,11 @@ class Given(NamedTuple):
         for column, value in (given or {}).items():
             if value is MISSING:
                 missing += reader.parts_of(column)
+            elif isinstance(value, tuple | Set) and reader.column(column) in joint.text_columns:
+                raise ValueError(
+                    f"expected a text, or likely.MISSING, of {reader.columns.listed([reader.column(column)])}, got "
+                    f"{on_one_line(value)}"
+                )
             elif isinstance(value, tuple):
                 j = reader.column(column)
                 known[j] = _range(joint, reader, j, value)
@@ -84,7 +89,7 @@ class Given(NamedTuple):
     def applied(self, rows: Encoded) -> Encoded:
         """Return rows in which the given cells stand, and nothing is known of those that have other evidence."""
         others = set(self.missing) | set(() if self.evidence is None else self.evidence.known)
-        fixed = [] if self.row is None else np.flatnonzero(self.row.levels[0] >= 0).tolist()
+        fixed = [] if self.row is None else np.flatnonzero(~self.row.missing[0]).tolist()
         if not others and not fixed:
             return rows
         rows = rows.hiding(*others)

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from likely.data.table import Columns, Table
 from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, number_index, unknown_rows
-from likely.density.combination import Combination
+from likely.density.combination import Combination, component_shares
 from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
-from likely.density.trees import responsibilities
 from likely.families import on_one_line
 from likely.lazy import pa
 from likely.messages import printable
@@ -136,8 +135,11 @@ class TableQuestions:
             names = state.columns.listed(parts)
             raise ValueError(f"expected a part of the dates in {of!r}, {names}, got all of them: ask about one part")
         j = parts[0]
-        if state.joint.columns[j].support == 1 and j not in state.joint.names:
-            raise ValueError(f"expected a column of numbers or categories, got {state.columns.listed([j])} of text")
+        if j in state.joint.text_columns or (state.joint.columns[j].support == 1 and j not in state.joint.names):
+            raise ValueError(
+                f"expected a column of numbers or categories, got {state.columns.listed([j])} of text: texts are "
+                "evidence about other columns, and have no values to list"
+            )
         return j
 
     def _known(self, j: int, given: Evidence) -> Given:
@@ -443,7 +445,7 @@ class TableQuestions:
     @staticmethod
     def _group_shares_of(joint: Combination, batches: list[Encoded], evidence: Any = None) -> Array:
         member = max(joint.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
-        found = [responsibilities(member.log_components(rows, evidence)) for rows in batches]
+        found = [component_shares(member, rows, evidence) for rows in batches]
         return np.asarray(np.concatenate(found))
 
 

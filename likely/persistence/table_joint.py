@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,12 @@ from likely.density.scores import ScoreDensity, ScorePrior, ScoreSums, ScoreTabl
 from likely.density.structure import Structure
 from likely.density.table import TableJoint
 from likely.density.trees import ChowLiuPrior, Forest, PairSums, TreeDensity, TreePrior, TreeSums
+from likely.persistence.validate import check_words
 from likely.statistics import Array, Labels
+
+if TYPE_CHECKING:
+    from likely.density.texts import TextColumn
+    from likely.text import WordStatistics
 
 Ints = NDArray[np.int32]
 Columns = tuple[TableColumn, ...]
@@ -349,6 +354,74 @@ class StoredMissing:
 
 
 @dataclass(frozen=True)
+class StoredWords:
+    """Sums of words in classes."""
+
+    offsets: NDArray[np.int64]
+    characters: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    codes: Ints
+    count: Array
+    share: Array
+    documents: Array
+    weight: Array
+    log_size: Array
+
+    @classmethod
+    def of(cls, words: "WordStatistics") -> Self:
+        """Take sums apart."""
+        from likely.text import packed_terms
+
+        sums = [words.sums[name] for name in ("count", "share", "documents", "weight", "log size")]
+        return cls(*packed_terms(words.terms), words.starts, words.codes, *sums)
+
+    def restored(self, classes: int) -> "WordStatistics":
+        """Put sums together."""
+        from likely.text import WordStatistics, checked_terms
+
+        parts: dict[str, NDArray[Any]] = {
+            "offsets": self.offsets,
+            "bytes": self.characters,
+            "starts": self.starts,
+            "codes": self.codes,
+        }
+        pairs = {"count": self.count, "share": self.share, "documents": self.documents}
+        sums = {**pairs, "weight": self.weight, "log size": self.log_size}
+        check_words(parts, sums, classes)
+        if classes > np.iinfo(np.int16).max:
+            raise ValueError(f"expected topics of texts, got {classes}")
+        terms = checked_terms(self.offsets, self.characters)
+        return WordStatistics.of(terms, self.starts, self.codes, sums, np.arange(classes))
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """A column of texts."""
+
+    column: int
+    reference: StoredWords
+    sums: StoredWords
+
+    @classmethod
+    def of(cls, text: "TextColumn") -> Self:
+        """Take it apart."""
+        return cls(text.column, StoredWords.of(text.reference), StoredWords.of(text.sums))
+
+    def restored(self, columns: Columns) -> "TextColumn":
+        """Put it together."""
+        from likely.density.texts import FOLDS, TextColumn, topic_levels
+
+        topics = columns[self.column] if 0 <= self.column < len(columns) else None
+        if not isinstance(topics, CategoryColumn) or topics.frequent != topic_levels(topics.counts).frequent:
+            raise ValueError("expected topics in the columns of texts, got others")
+        reference = self.reference.restored(FOLDS * topics.levels)
+        text = TextColumn(self.column, reference, self.sums.restored(topics.levels))
+        if not set(text.sums.terms.to_pylist()) <= set(reference.terms.to_pylist()):
+            raise ValueError("expected words of texts among those of the reference, got others")
+        return text
+
+
+@dataclass(frozen=True)
 class StoredJoint:
     """The joint of a whole table."""
 
@@ -360,13 +433,16 @@ class StoredJoint:
     named: tuple[int, ...]
     """columns of categories that have names"""
     missing: StoredMissing | None = None
+    texts: tuple[StoredText, ...] = ()
 
     @classmethod
     def of(cls, joint: TableJoint) -> Self:
         """Take a joint apart."""
         missing = None if joint.missing is None else StoredMissing.of(joint.missing)
         members = tuple(map(StoredMember.of, joint.members))
-        return cls(joint.columns, members, joint.weights, joint.information, joint.rows, tuple(joint.names), missing)
+        texts = tuple(map(StoredText.of, joint.texts))
+        parts = joint.columns, members, joint.weights, joint.information, joint.rows
+        return cls(*parts, tuple(joint.names), missing, texts)
 
     def restored(self) -> TableJoint:
         """Put the joint together, or raise ValueError if its parts do not belong together."""
@@ -399,8 +475,11 @@ class StoredJoint:
                 _check_shape(stored.missing, k * size)
                 member = Member(member.kind, member.prior, member.reference, member.sums, stored.missing)
             members.append(member)
+        texts = tuple(text.restored(self.columns) for text in self.texts)
+        if len({text.column for text in texts} - set(names)) < len(texts):
+            raise ValueError("expected each column of texts once, and no names in it, got others")
         joint = TableJoint(
-            self.columns, names, self.weights, tuple(members), missing, self.information, float(self.rows)
+            self.columns, names, self.weights, tuple(members), missing, self.information, float(self.rows), texts
         )
         if self.rows:
             # What is known of nothing has the probability 1: so all tables and sizes agree.
