@@ -28,7 +28,7 @@ _MEMBERS = {"combined": COMBINED} | {kind: ((kind, most),) for kind, most in KIN
 class Model(TableQuestions, Estimator):
     """One joint of the whole table, p(x): fill cells, draw rows, find outliers, predict any column given any others.
 
-    There is no target. Columns may be numbers, whole numbers, yes and no, categories and dates, and cells may be
+    There is no target. Columns may be numbers, whole numbers, yes and no, categories, dates and texts, and cells may be
     missing anywhere. Numbers become repeated values ("atoms") and bins of equal weight, categories are as they are; the
     joint of these is a combination of three, weighted by the likelihood of rows held out: a mixture of Chow–Liu trees,
     a tree of hidden states, and a Gaussian mixture of normal scores with a tree of categories.
@@ -39,7 +39,8 @@ class Model(TableQuestions, Estimator):
         "combined", or one member by itself: "tree" (one Chow–Liu tree, whose counts add exactly), "trees" (a mixture
         of them), "hidden trees", or "scores" (a Gaussian mixture of normal scores)
     columns
-        what columns are, by name: "number", "integer", "category", "boolean", "date" or "ignore"; "auto": by themselves
+        what columns are, by name: "number", "integer", "category", "boolean", "date", "text" or "ignore"; "auto": by
+        themselves
     missing
         text or numbers that stand for a missing cell of a table
     random_state
