@@ -52,6 +52,8 @@ def _value(text: str, kind: str, categories: Sequence[str], name: str) -> Any:
         return text
     if text == "missing":
         return MISSING
+    if kind == "text":
+        return text
     if "|" in text:
         return {each if kind in ("category", "boolean") else _number(each, name) for each in text.split("|")}
     if ".." in text and kind not in ("category", "boolean"):

@@ -1,6 +1,7 @@
 """A model of a whole table on the command line: fit without a target, and every question to it."""
 
 import json
+from itertools import permutations
 
 import pandas as pd
 import pytest
@@ -127,3 +128,13 @@ def test_yes_and_no_are_written_as_the_file_has_them(tmp_path, monkeypatch, caps
         told = json.loads(capsys.readouterr().out)
         assert {each["value"] for each in told["values"]} == values
     assert run(["ask", "m.likely", "--of", "n", "--given", "member=Yes", "--given", "vip=true"]) == 0
+
+
+def test_a_text_is_evidence(say, folder):
+    words = {"land": "soil grass tree road", "sea": "salt fish wave boat"}
+    orders = list(permutations(range(4), 3))
+    notes = [(" ".join(said.split()[i] for i in order), where) for where, said in words.items() for order in orders] * 2
+    pd.DataFrame(notes, columns=["note", "where"]).to_csv(folder / "notes.csv", index=False)
+    say("fit", "notes.csv", "-o", "notes.likely", "--text", "note")
+    told = json.loads(say("ask", "notes.likely", "--of", "where", "--given", "note=grass | soil..", "--json"))
+    assert max(told["values"], key=lambda each: each["p"])["value"] == "land"

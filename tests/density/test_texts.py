@@ -10,6 +10,7 @@ import pytest
 
 import likely
 from likely.density import table, texts
+from likely.estimators import fitting
 
 KINDS = ("combined", "tree", "trees", "hidden trees", "scores")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -219,6 +220,19 @@ def test_many_rows_are_learned_in_passes(monkeypatch, frame):
     assert model.predict(
         pd.DataFrame({"about": ["soil grass soil grass"]}).assign(where=None, depth=np.nan), of="where"
     ) == ["land"]
+
+
+def test_a_file_beyond_memory_is_learned_in_passes(monkeypatch, frame, tmp_path):
+    monkeypatch.setattr(fitting, "SAMPLE", 300)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    model = likely.Model("trees", columns=TYPES).fit(tmp_path / "a.csv")
+    joint = model.fitted().joint
+    assert joint.rows == len(frame)
+    assert joint.texts[0].sums.sums["weight"].sum() == frame["about"].notna().sum()
+    batches = model.emptied()
+    for at in range(0, len(frame), 150):
+        batches.partial_fit(frame[at : at + 150])
+    np.testing.assert_allclose(batches.log_density(frame), model.log_density(frame), rtol=1e-9)
 
 
 def test_words_beyond_the_vocabulary_are_not_kept(monkeypatch, frame):
