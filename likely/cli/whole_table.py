@@ -36,11 +36,9 @@ def evidence(loaded: Loaded, given: Sequence[str]) -> dict[Any, Any]:
     for name, text in loaded.split_given(given).items():
         column = name if names is not None else int(name)
         kind = next((c.kind for c in loaded.schema.columns if c.name == name), "number")
-        categories: list[str] = []
-        if kind != "date":
-            j = model.fitted().reader.column(column)
-            categories = [str(value) for value in joint.names[j].tolist()] if j in joint.names else []
-            kind = "category" if categories else kind
+        j = model.fitted().reader.column(column)
+        categories = [str(value) for value in joint.names[j].tolist()] if j in joint.names else []
+        kind = "category" if categories else kind
         found[column] = _value(text, kind, categories, name)
     return found
 
@@ -55,16 +53,19 @@ def _value(text: str, kind: str, categories: Sequence[str], name: str) -> Any:
     if kind == "text":
         return text
     if "|" in text:
-        return {each if kind in ("category", "boolean") else _number(each, name) for each in text.split("|")}
+        return {_single(each, kind, name) for each in text.split("|")}
     if ".." in text and kind not in ("category", "boolean"):
         low, _, high = text.partition("..")
-        return (_number(low, name) if low else None), (_number(high, name) if high else None)
+        return (_single(low, kind, name) if low else None), (_single(high, kind, name) if high else None)
     if categories:
         check_name(text, categories, f"expected one of the categories of {name!r} in --given")
-    return text if kind in ("category", "boolean", "date") else _number(text, name)
+    return _single(text, kind, name)
 
 
-def _number(text: str, name: str) -> float:
+def _single(text: str, kind: str, name: str) -> str | float:
+    """Return one value: words and dates as they are, numbers as such."""
+    if kind in ("category", "boolean", "date"):
+        return text
     try:
         return float(text)
     except ValueError:
@@ -79,7 +80,7 @@ def print_distribution(loaded: Loaded, of: str, given: Sequence[str], *, as_json
 
     model, known = loaded.model, evidence(loaded, given)
     answer = model.distribution(_column(loaded, of), known)
-    numeric = answer.values.dtype.kind in "fiu" and not _is_yes_no(loaded, of)
+    numeric = answer.values.dtype.kind in "fiuM" and not _is_yes_no(loaded, of)
     if not numeric:
         order, names = np.argsort(-answer.p, kind="stable"), _names(loaded, of, answer.values)
         lines = [(names[k], float(answer.p[k])) for k in order.tolist()]
@@ -88,16 +89,42 @@ def print_distribution(loaded: Loaded, of: str, given: Sequence[str], *, as_json
             return
         _print_bars(lines[:_MOST_VALUES], len(lines) - _MOST_VALUES)
         return
+    kind, values = answer.values.dtype, answer.values
+    if kind.kind == "M":
+        values = values.astype(np.int64).astype(np.float64)
     running = np.cumsum(answer.p)
-    quantile = {q: float(answer.values[min(np.searchsorted(running, q - 1e-12), len(running) - 1)]) for q in _QUANTILES}
-    mean = float(answer.values @ answer.p)
+    quantile = {q: float(values[min(np.searchsorted(running, q - 1e-12), len(running) - 1)]) for q in _QUANTILES}
+    mean = float(values @ answer.p)
     if as_json:
-        found = {"of": of, "mean": mean, "quantiles": {str(q): value for q, value in quantile.items()}}
+        told = {q: _in_json(value, kind) for q, value in quantile.items()}
+        found = {"of": of, "mean": _in_json(mean, kind), "quantiles": {str(q): value for q, value in told.items()}}
         render.print_json(found)
         return
-    low, high = quantile[0.05], quantile[0.95]
-    print(f"mean {shown(mean)}, median {shown(quantile[0.5])}, 90 % between {shown(low)} and {shown(high)}")
-    _print_bars(_histogram(answer.values, answer.p), 0)
+    low, high, middle = (_shown(quantile[q], kind) for q in (0.05, 0.95, 0.5))
+    print(f"mean {_shown(mean, kind)}, median {middle}, 90 % between {low} and {high}")
+    _print_bars(_histogram(values, answer.p, kind), 0)
+
+
+def _answered(value: Any) -> str:
+    """Return a number or a date that was answered, as a person writes it."""
+    return _shown(float(value.astype(np.int64)), value.dtype) if value.dtype.kind == "M" else shown(float(value))
+
+
+def _in_json(value: float, kind: np.dtype[Any]) -> float | str:
+    return str(_date(value, kind)) if kind.kind == "M" else value
+
+
+def _shown(value: float, kind: np.dtype[Any]) -> str:
+    """Return a number, or a date that is counted in the unit of a type of NumPy's, as a person writes it."""
+    if kind.kind != "M":
+        return shown(value)
+    date = _date(value, kind)
+    return str(date if np.datetime_data(kind)[0] == "D" else date.astype("datetime64[s]")).replace("T", " ")
+
+
+def _date(value: float, kind: np.dtype[Any]) -> np.datetime64:
+    found: np.datetime64 = np.int64(round(value)).astype(kind)
+    return found
 
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -126,19 +153,20 @@ def _column(loaded: Loaded, of: str) -> Any:
     return of if loaded.model.fitted().columns.names is not None else int(of) if of.isdecimal() else of
 
 
-def _histogram(values: Any, p: Any) -> list[tuple[str, float]]:
+def _histogram(values: Any, p: Any, kind: np.dtype[Any]) -> list[tuple[str, float]]:
     """Return intervals of the range that has most of the probability, and of each how much."""
     there = values[p > 1e-6]
-    if np.all(there == np.rint(there)):
+    if np.all(there == np.rint(there)) and kind.kind != "M":
         return _whole_histogram(values, p, there)
     running = np.cumsum(p)
     first, last = (values[min(np.searchsorted(running, q), len(values) - 1)] for q in (0.005, 0.995))
     if first == last:
-        return [(shown(float(first)), 1.0)]
+        return [(_shown(float(first), kind), 1.0)]
     edges = np.linspace(first, last, _BARS + 1)
     index = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, _BARS - 1)
     found = np.bincount(index, p, minlength=_BARS)
-    return [(f"{shown(float(a))} – {shown(float(b))}", float(x)) for a, b, x in zip(edges, edges[1:], found)]  # noqa: B905
+    ends = [_shown(float(edge), kind) for edge in edges]
+    return [(f"{a} – {b}", float(x)) for a, b, x in zip(ends, ends[1:], found)]  # noqa: B905
 
 
 def _whole_histogram(values: Any, p: Any, there: Any) -> list[tuple[str, float]]:
@@ -211,10 +239,11 @@ def predicted(
             if probabilities:
                 answers |= {f"p({name})": pa.array(p[:, k]) for k, name in enumerate(_names(loaded, of, values))}
         else:
-            mean = model.predict(table, column, known) if n else np.empty(0)
-            answers[f"predicted {of}"] = pa.array(mean, pa.float64())
+            nothing = np.empty((0, 2), dtype=model.distribution(column).values.dtype)
+            mean = model.predict(table, column, known) if n else nothing[:, 0]
+            answers[f"predicted {of}"] = pa.array(mean)
             if probabilities:
-                ends = model.predict_interval(table, column, given=known) if n else np.empty((0, 2))
+                ends = model.predict_interval(table, column, given=known) if n else nothing
                 answers |= {"5 %": pa.array(ends[:, 0]), "95 %": pa.array(ends[:, 1])}
         names = [] if only else [name for name in batch.schema.names if name not in answers]
         yield pa.table({**{name: batch.column(name) for name in names}, **answers})
@@ -299,14 +328,14 @@ def print_column_explanations(
     from likely.statistics import plain_label
 
     found = loaded.model.explain(table, _column(loaded, of))
-    numeric = found.against is None
+    numeric, dates = found.against is None, found.label.dtype.kind == "M"
     labels = [] if found.against is None else _names(loaded, of, found.label)
     others = [] if found.against is None else _names(loaded, of, found.against)
     if as_json:
         each = [
             {
                 "row": number,
-                "answer": plain_label(found.label[i]),
+                "answer": str(found.label[i]) if dates else plain_label(found.label[i]),
                 "against": None if numeric else plain_label(found.against[i]),
                 "base": float(found.base[i]),
                 "total": float(found.total[i]),
@@ -319,13 +348,21 @@ def print_column_explanations(
     console = new_console()
     block = "#" if console.options.ascii_only else "█"
     for i, number in enumerate(rows):
-        why = shown(float(found.label[i])) if numeric else f"{labels[i]} and not {others[i]}"
+        why = (
+            str(found.label[i])
+            if dates
+            else shown(float(found.label[i]))
+            if numeric
+            else f"{labels[i]} and not {others[i]}"
+        )
         console.print(literal(f"Row {number}: why {of} {why}?"))
         lines = [("before any cell", float(found.base[i])), *found.top(15, i)]
         most = max([abs(value) for _, value in lines[1:]] + [1e-300])
         adds = plain_table("", "adds", "", right=("adds",))
         for at, (name, value) in enumerate(lines):
             bar = "" if at == 0 else block * round(half * abs(value) / most)
-            adds.add_row(literal(name), f"{value:+,.4g}", literal(bar, "green" if value > 0 else "red"))
-        adds.add_row("altogether", f"{found.total[i]:+,.4g}", "", style="bold")
+            added = str(found.dates(found.base)[i]) if dates and at == 0 else f"{value:+,.4g}"
+            adds.add_row(literal(name), added, literal(bar, "green" if value > 0 else "red"))
+        total = str(found.dates(found.total)[i]) if dates else f"{found.total[i]:+,.4g}"
+        adds.add_row("altogether", total, "", style="bold")
         console.print(adds)

@@ -253,6 +253,8 @@ def from_values(values: Iterable[Any], where: str) -> Any:
 
     >>> from_values([1, "a", None, 2.0, float("nan")], "column 'x'").to_pylist()
     ['1', 'a', None, '2', None]
+    >>> from_values([np.datetime64("2024-12-31"), None], "column 'x'").to_pylist()
+    [datetime.date(2024, 12, 31), None]
     """
     values = values if hasattr(values, "__len__") else list(values)
     if str(getattr(values, "dtype", "")).startswith("period["):
@@ -266,6 +268,8 @@ def from_values(values: Iterable[Any], where: str) -> Any:
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass
     kept = [None if _is_missing(value) else value for value in values]
+    if all(isinstance(value, np.datetime64 | None) for value in kept):
+        return from_values(np.array([np.datetime64("NaT") if value is None else value for value in kept]), where)
     numbers = int | float | np.number | decimal.Decimal | None
     if all(isinstance(v, numbers) and not isinstance(v, bool) for v in kept):  # huge ones, or of several types
         return pa.array([None if value is None else float(value) for value in kept], pa.float64())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.data.arrow import LABELS, as_floats, casts, is_named, is_text, plain, text_of, words_as_null
-from likely.data.dates import date_part
+from likely.data.dates import counted_dates, date_part, named_type
 from likely.data.labels import text_array
 from likely.data.schema import NO, YES, Column, Schema, UnlikeSampleError, check_name
 from likely.data.table import CellBuffer, Table, listed
@@ -142,6 +142,8 @@ def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) 
         raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
     if column.kind == "date":
         moments = timestamps(cells)
+        if column.unit:
+            return [_counted(moments, column, tentative=tentative)]
         parts = [date_part(moments, part) for part in column.parts]
         return [as_floats(p) if pa.types.is_integer(p.type) else _encoded(p, column.name) for p in parts]
     if column.kind == "text":
@@ -160,6 +162,17 @@ def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) 
         if (row := pc.index(odd, True).as_py()) >= 0:
             raise UnlikeSampleError("expected whole numbers", column.name, numbers[row].as_py(), "number")
     return [as_floats(numbers)]
+
+
+def _counted(moments: Any, column: Column, *, tentative: bool) -> NDArray[np.float64]:
+    """Return dates in the unit of their column; of days, times of the day are left out unless all may have them."""
+    found = counted_dates(moments, column.unit, named_type(column.type))
+    if column.unit != "day":
+        return found
+    days = np.floor(found)
+    if tentative and (odd := np.flatnonzero(days < found)).size:
+        raise UnlikeSampleError("expected whole days", column.name, float(found[odd[0]]), "date")
+    return days
 
 
 def _numbers(cells: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Dates split into the parts that a model learns, and made from such parts again."""
+"""Dates split into the parts that a model learns, or counted in days or seconds, and made from such again."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 _FIRST_WEEKDAY = 3
 """The first of January 1970, from which days are counted, was a Thursday."""
 _FIRST_YEAR, _LAST_YEAR = 1, 9999
+# Seconds of each unit that dates are counted in, and microseconds of one.
+_SECONDS, _TICKS = {"day": 86_400, "second": 1}, 1_000_000
 # What nanoseconds of 64 bits reach.
 _NANOSECONDS = np.datetime64("1678-01-01", "us"), np.datetime64("2262-01-01", "us")
 """Years that timestamps can hold to the nanosecond."""
@@ -32,6 +34,38 @@ def date_part(moments: Any, part: str) -> Any:
     if part == "weekday":
         return pc.take(pa.array(_WEEKDAYS), pc.day_of_week(moments))
     return pc.hour(moments).cast(pa.string())
+
+
+def counted_dates(moments: Any, unit: str, kind: pa.DataType) -> NDArray[np.float64]:
+    """Return days or seconds since the first of January 1970, by the clock of a column's type; NaN if missing.
+
+    >>> counted_dates(pa.array([90_000, None], pa.timestamp("s")), "day", pa.date32())
+    array([1.04166667,        nan])
+    """
+    if moments.type.tz is not None:
+        zone = getattr(kind, "tz", None) or moments.type.tz
+        moments = pc.local_timestamp(moments.cast(pa.timestamp(moments.type.unit, zone)))
+    there = moments.is_valid().to_numpy(zero_copy_only=False)
+    ticks = moments.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    each = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[moments.type.unit] * _SECONDS[unit]
+    whole = ticks // each  # of which floats lose no digit
+    return np.where(there, whole + (ticks - whole * each) / each, np.nan)
+
+
+def dates_from_counts(counts: NDArray[np.float64], unit: str) -> NDArray[np.datetime64]:
+    """Return dates from days or seconds since the first of January 1970; NaT where one is missing.
+
+    >>> dates_from_counts(np.array([1.0, np.nan]), "day")
+    array(['1970-01-02T00:00:00.000000',                        'NaT'],
+          dtype='datetime64[us]')
+    """
+    there = ~np.isnan(counts)
+    first, last = (np.datetime64(f"{year:04}-01-01", "s").astype(np.int64) for year in (_FIRST_YEAR, _LAST_YEAR + 1))
+    bounded = np.clip(np.where(there, counts, 0.0), first / _SECONDS[unit], (last - 1) / _SECONDS[unit])
+    whole = np.floor(bounded)
+    ticks = whole.astype(np.int64) * _SECONDS[unit] * _TICKS
+    ticks += np.rint((bounded - whole) * (_SECONDS[unit] * _TICKS)).astype(np.int64)
+    return np.where(there, ticks.astype("datetime64[us]"), np.datetime64("NaT"))
 
 
 def dates_from_parts(parts: Mapping[str, Any], generator: np.random.Generator | None) -> NDArray[np.datetime64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.data.arrow import from_values, is_text
 from likely.data.cells import boolean_words, timestamps
-from likely.data.dates import dates_from_parts, in_type, named_type
+from likely.data.dates import counted_dates, dates_from_counts, dates_from_parts, in_type, named_type
 from likely.data.schema import Column
 from likely.data.table import Block, Table
 from likely.lazy import pa, pc
@@ -18,6 +18,8 @@ from likely.statistics import Array, Labels
 
 # Below this, floats are integers of 64 bits to the last digit.
 _EXACT = 2.0**53
+# How long 2024-12-31 is, what NumPy calls days, and how many seconds a day is longer than its first moment.
+_DAY, _DAYS, _TO_MIDNIGHT = 10, np.dtype("datetime64[D]"), 86_400 - 1e-6
 # What stands for a part of dates that nobody has seen.
 _UNKNOWN = (("year", "1970"), ("month", "January"), ("weekday", "Monday"), ("hour", "0"))
 
@@ -113,8 +115,10 @@ def filled_column(column: pa.ChunkedArray, values: NDArray[Any], known: Column |
 def moments(
     column: Column, cells: Mapping[str, NDArray[Any]], generator: np.random.Generator | None
 ) -> NDArray[np.datetime64]:
-    """Return the dates of a column whose parts were found; what is the same in all rows the column knows."""
+    """Return the dates of a column whose parts, or counts, were found; what is the same in all rows it knows."""
     found = dict(zip(column.parts, cells.values(), strict=True))
+    if column.unit:
+        return dates_from_counts(np.array(found[column.unit], dtype=np.float64), column.unit)
     rows = len(next(iter(found.values())))
     fixed = {part: [value] * rows for part, value in (*_UNKNOWN, *column.fixed.items())}
     return dates_from_parts({**fixed, **found}, generator)
@@ -125,11 +129,30 @@ def drawn_dates(
 ) -> pa.Array:
     """Return dates whose parts were drawn, or the one that was given, in the type of their column."""
     dates: Any = moments(column, cells, generator)
-    if given is not None:
+    if given is not None and not column.unit:  # of dates that are counted, it is in the cells
         cell = timestamps(from_values([given], f"column {column.name!r}"))
         wall = cell if cell.type.tz is None else pc.local_timestamp(cell)
         dates = [wall[0].as_py()] * len(dates)
     return in_type(dates, named_type(column.type))
+
+
+def counted_date(column: Column, value: Any, *, last: bool = False) -> float:
+    """Return a date, as Python, NumPy or text have it, in the unit of a column of dates.
+
+    ``last``: it is the end of a range, which a day belongs to until midnight.
+    """
+    moment = timestamps(from_values([value], f"column {column.name!r}"))
+    found = float(counted_dates(moment, column.unit, named_type(column.type))[0])
+    is_day = len(value.strip()) == _DAY if isinstance(value, str) else not hasattr(value, "hour")
+    is_day = is_day and getattr(value, "dtype", _DAYS) == _DAYS
+    return found + (_TO_MIDNIGHT if last and is_day and column.unit == "second" else 0.0)
+
+
+def dates_as_asked(column: Column, counts: Array) -> NDArray[np.datetime64]:
+    """Return dates of their column's unit as NumPy's: days, or microseconds, by the clock of the column's zone."""
+    if column.unit == "day":
+        return dates_from_counts(np.rint(counts), "day").astype("datetime64[D]")
+    return dates_from_counts(counts, column.unit)
 
 
 def arrow(columns: Mapping[str, NDArray[Any]]) -> pa.Table:

@@ -12,7 +12,7 @@ import numpy as np
 
 from likely.data.arrow import casts, is_text, is_true_or_false, plain, text_of
 from likely.data.cells import UnfitCellError, boolean_words, source_of, timestamps
-from likely.data.dates import date_part
+from likely.data.dates import counted_dates, date_part, named_type
 from likely.data.hashing import content_keys
 from likely.data.rows import Rows
 from likely.data.schema import (
@@ -45,7 +45,7 @@ _COMMA = r"^[-+]?[0-9.,]*[0-9]$"
 _NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
 
 
-def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Column, ...]:
+def inferred(rows: Rows, sample: int, overrides: Mapping[str, str], *, count_dates: bool = False) -> tuple[Column, ...]:
     """Return the columns of a table."""
     names = list(rows.schema.names)
     for name, given in overrides.items():
@@ -56,7 +56,8 @@ def inferred(rows: Rows, sample: int, overrides: Mapping[str, str]) -> tuple[Col
     table, named = rows.sample(sample), rows.names is not None
     once = cache(partial(_without_repeats, table))
     return tuple(
-        _column(name, plain(table.column(name)), overrides.get(name), once, not rows.missing, named) for name in names
+        _column(name, plain(table.column(name)), overrides.get(name), once, not rows.missing, named, count_dates)
+        for name in names
     )
 
 
@@ -67,7 +68,9 @@ def _without_repeats(table: pa.Table) -> pa.Table:
     return table if len(first) == len(keys) else table.take(pa.array(first))
 
 
-def _column(name: str, cells: Any, given: str | None, once: Callable[[], Any], codes: bool, named: bool) -> Column:
+def _column(
+    name: str, cells: Any, given: str | None, once: Callable[[], Any], codes: bool, named: bool, count_dates: bool
+) -> Column:
     """``once`` returns the rows without repeats, of which few columns must know."""
     source = source_of(cells.type)
     kind, note = _kind(cells, source, lambda: plain(once().column(name)), codes=codes, named=named)
@@ -87,10 +90,14 @@ def _column(name: str, cells: Any, given: str | None, once: Callable[[], Any], c
         large = LARGE if kind == "integer" and str(cells.type) == LARGE else ""
         words = boolean_words(cells) if kind == "boolean" and is_text(cells.type) else ()
         return Column(name, kind, source, family, type=large, range=extent, seen=seen, words=words)
+    date_type = str(cells.type) if source == "date" else ""
+    if count_dates:
+        days = counted_dates(_moments(name, cells), "day", named_type(date_type))
+        unit = "day" if np.all(np.isnan(days) | (days == np.floor(days))) else "second"
+        return Column(name, kind, source, family, parts=(unit,), type=date_type, seen=seen)
     parts, fixed = _parts(name, cells)
     if not parts:
         seen = seen._replace(note="the same in all rows" if len(cells) else "no rows")
-    date_type = str(cells.type) if source == "date" else ""
     return Column(name, kind, source, family, parts=parts, fixed=fixed, type=date_type, seen=seen)
 
 
@@ -203,13 +210,17 @@ def _all(text: Any, pattern: str) -> bool:
 
 def _parts(name: str, cells: Any) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the parts of dates that differ, and of the others what they are in all rows."""
-    try:
-        moments = timestamps(cells)
-    except UnfitCellError as error:  # in a sample, whose rows have no numbers
-        raise ValueError(error.sentence(name)) from None
+    moments = _moments(name, cells)
     found = {part: date_part(moments, part).drop_null().unique().cast(pa.string()) for part in PARTS}
     fixed = {part: values[0].as_py() for part, values in found.items() if len(values) == 1}
     return tuple(part for part in PARTS if len(found[part]) > 1), fixed
+
+
+def _moments(name: str, cells: Any) -> Any:
+    try:
+        return timestamps(cells)
+    except UnfitCellError as error:  # in a sample, whose rows have no numbers
+        raise ValueError(error.sentence(name)) from None
 
 
 def _seen(cells: Any, source: str, note: str) -> Seen:

@@ -29,6 +29,8 @@ NO, YES = ("false", "no", "f", "n", "0"), ("true", "yes", "t", "y", "1")
 """Words for no and yes, in pairs."""
 PARTS = ("year", "month", "weekday", "hour")
 """What becomes of a date."""
+UNITS = ("day", "second")
+"""What else may become of it: one number, of so many since the first of January 1970."""
 ALMOST_NUMBERS = "numbers but for"
 """How the note begins of a column that would be numbers if one word, which follows, stood for a missing cell."""
 OTHER_DATES = "dates, but not as 2024-12-31"
@@ -71,7 +73,8 @@ class UnlikeSampleError(ValueError):
 class Column:
     """A column: its name, its kind, and what its cells are in the table.
 
-    Of dates it has the parts that differ from row to row, what the others are in all rows, and the type; of text that
+    Of dates it has the parts that differ from row to row, what the others are in all rows, and the type; or the unit
+    that they are counted in, as their only part. Of text that
     is yes or no the words for no and yes, and of whole numbers beyond 63 bits the type: all that is needed to write
     cells that look like those that were there.
     """
@@ -93,12 +96,22 @@ class Column:
         """The names of the columns that it becomes in a table."""
         if self.kind == "ignore":
             return ()
+        if self.unit:
+            return (self.name,)
         return tuple(f"{self.name}.{part}" for part in self.parts) if self.kind == "date" else (self.name,)
+
+    @property
+    def unit(self) -> str:
+        """What dates are counted in, "day" or "second", if they are one number; else ""."""
+        return self.parts[0] if self.kind == "date" and self.parts and self.parts[0] in UNITS else ""
 
     def validate(self) -> None:
         """Raise ValueError unless all that is said of the column belongs together."""
         kind, dated, large = self.kind, self.kind == "date", self.kind == "integer" and self.type == LARGE
-        in_order = self.parts == tuple(part for part in PARTS if part in self.parts)
+        in_order = self.parts in (
+            tuple(part for part in PARTS if part in self.parts),
+            () if self.fixed else (self.unit,),
+        )
         others = all(part in PARTS and part not in self.parts and _is_part(part, x) for part, x in self.fixed.items())
         no_and_yes = len(self.words) == 2 and self.words[0].lower() in NO and self.words[1].lower() in YES
         for fits, expected, got in (
@@ -164,7 +177,14 @@ class Schema:
     """columns of which rows may still show that they are not of the kind that a sample showed, by UnlikeSampleError"""
 
     @classmethod
-    def infer(cls, rows: Rows, sample: int = 10_000, overrides: Mapping[str, str] | None = None) -> Self:
+    def infer(
+        cls,
+        rows: Rows,
+        sample: int = 10_000,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        count_dates: bool = False,
+    ) -> Self:
         """Find out what the columns of a table are, from their types and so many rows.
 
         Parameters
@@ -176,14 +196,16 @@ class Schema:
         overrides
             what columns are by name: a kind, one of "number", "integer", "boolean", "category", "text", "date" and
             "ignore", or a family, such as "log-normal" or "categorical"
+        count_dates
+            whether a date becomes one number, instead of its parts
         """
         from likely.data.infer import inferred
 
-        return cls(inferred(rows, sample, overrides or {}), rows.names is not None)
+        return cls(inferred(rows, sample, overrides or {}, count_dates=count_dates), rows.names is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns of the tables, in order; a date has one for each of its parts."""
+        """The names of the columns of the tables, in order; a date that is not counted has one for each part."""
         return tuple(name for column in self.columns for name in column.outputs)
 
     @property
@@ -191,7 +213,9 @@ class Schema:
         """The kinds of the columns of the tables, in order: "number", "integer", "boolean" or "category"."""
         kinds: list[str] = []
         for column in self.columns:
-            if column.kind == "date":
+            if column.unit:
+                kinds.append("integer" if column.unit == "day" else "number")
+            elif column.kind == "date":
                 kinds += ["integer" if part == "year" else "category" for part in column.parts]
             elif column.outputs:
                 kinds.append(column.kind)
@@ -220,6 +244,8 @@ class Schema:
         """Return the schema in which a column is of another kind, as a cell of it shows."""
 
         def widened(column: Column) -> Column:
+            if column.unit:  # days that have times
+                return replace(column, parts=("second",))
             extent = (min(0.0, cell), max(1.0, cell)) if column.kind == "boolean" else column.range
             return replace(column, kind=kind, range=extent if extent and math.isfinite(cell) else None)
 

@@ -80,6 +80,8 @@ class Plan:
     """what is to compare classes, added to the state of first rows: the ensemble"""
     answer: Callable[[State, Table, Assignment], State] | None = None
     """what is to answer all other questions, added to the state of first rows: a joint of the whole table"""
+    count_dates: bool = False
+    """whether a date of a table is one number, instead of its parts"""
     chosen: bool = False
     """whether first rows decide more than the families, so that cross-validation must choose anew in every fold"""
     expects_missing: bool = False
@@ -326,8 +328,10 @@ def inferred(
         schema = numbers_of(rows, but=y)
         return learn(LabelledRows(rows, Labelling(schema, y, weights, partially_labelled=partially_labelled)))
     overrides = plan.overrides()
-    schema = infer_schema(rows, y, overrides)
-    schema = replace(schema, tentative=frozenset(schema.names) - frozenset(overrides))
+    schema = infer_schema(rows, y, overrides, count_dates=plan.count_dates)
+    # That a column was said to be of dates says nothing of their unit.
+    counted = frozenset(column.name for column in schema.columns if column.unit)
+    schema = replace(schema, tentative=frozenset(schema.names) - frozenset(overrides) | counted)
     while True:
         try:
             return learn(LabelledRows(rows, Labelling(schema, y, weights, partially_labelled=partially_labelled)))
@@ -337,9 +341,9 @@ def inferred(
             schema = schema.with_kind(error.column, error.kind, error.cell)
 
 
-def infer_schema(rows: Rows, y: Any, overrides: Mapping[str, str]) -> Schema:
+def infer_schema(rows: Rows, y: Any, overrides: Mapping[str, str], *, count_dates: bool = False) -> Schema:
     """Return what the columns of a table are, but that of the labels, and warn of what may not be meant."""
-    schema = Schema.infer(rows, overrides=overrides)
+    schema = Schema.infer(rows, overrides=overrides, count_dates=count_dates)
     if isinstance(y, str):
         schema, target = schema.without(y), schema.column(y)
         warn_about_labels(target)

@@ -151,7 +151,7 @@ class Model(TableQuestions, Estimator):
 
     def plan(self) -> Plan:
         """Return what is to be fitted."""
-        return Plan("Model", lambda *_: (), "table", columns=self.columns, missing=self.missing)
+        return Plan("Model", lambda *_: (), "table", columns=self.columns, missing=self.missing, count_dates=True)
 
     @property
     def members_(self) -> list[tuple[str, float]]:

@@ -54,7 +54,7 @@ class Given(NamedTuple):
         missing: list[int] = []
         for column, value in (given or {}).items():
             if value is MISSING:
-                missing += reader.parts_of(column)
+                missing.append(reader.column(column))
             elif isinstance(value, tuple | Set) and reader.column(column) in joint.text_columns:
                 raise ValueError(
                     f"expected a text, or likely.MISSING, of {reader.columns.listed([reader.column(column)])}, got "
@@ -133,12 +133,15 @@ def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) ->
     if not isinstance(column, NumberColumn):
         raise ValueError(f"expected a category, or a set of them, of {name}, got the range {on_one_line(value)}")
     try:
-        low, high = (float(end) if end is not None else sign * np.inf for end, sign in zip(value, (-1, 1), strict=True))
-    except (TypeError, ValueError):
+        first, last = value
+        low = -np.inf if first is None else reader.as_number(j, first)
+        high = np.inf if last is None else reader.as_number(j, last, last=True)
+    except (TypeError, ValueError, OverflowError):
         low, high = np.nan, np.nan
     if not low <= high:
         raise ValueError(
-            f"expected a range (low, high) of {name}, of two numbers or None for no end, got {on_one_line(value)}"
+            f"expected a range (low, high) of {name}, of two {reader.what_are(j)} or None for no end, got "
+            f"{on_one_line(value)}"
         )
     free = (np.ceil(low) - 0.5, np.floor(high) + 0.5) if column.whole else (low, high)
     with np.errstate(over="ignore"):
@@ -158,13 +161,14 @@ def _set(joint: TableJoint, reader: Reader, j: int, value: Set[Any]) -> Known:
     if not value:
         raise ValueError(f"expected a set of values of {name}, got an empty one")
     if isinstance(column, NumberColumn):
+        what = reader.what_are(j)
         try:
-            wanted = np.array(sorted(float(x) for x in value))
-        except (TypeError, ValueError):
-            raise ValueError(f"expected numbers in a set for {name}, got {on_one_line(value)}") from None
+            wanted = np.array(sorted(reader.as_number(j, x) for x in value))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"expected {what} in a set for {name}, got {on_one_line(value)}") from None
         if not np.isin(wanted, column.atoms).all():
             raise ValueError(
-                f"expected numbers of {name} that are often repeated in a set, got {on_one_line(value)}: give a range "
+                f"expected {what} of {name} that are often repeated in a set, got {on_one_line(value)}: give a range "
                 "(low, high)"
             )
         return Known(np.append(np.isin(column.atoms, wanted), 0.0).astype(np.float64))

@@ -12,6 +12,8 @@ from likely.data.frames import (
     arrow,
     column_type,
     completed,
+    counted_date,
+    dates_as_asked,
     drawn_dates,
     filled_column,
     in_words,
@@ -102,9 +104,13 @@ class Reader:
             check_name(column, columns.names)
         raise ValueError(f"expected a column among 0 to {columns.width - 1}, got {column!r}")
 
-    def parts_of(self, column: Any) -> list[int]:
-        """Return the numbers of the columns of a table that a column of the user's is read as: of a date, its parts."""
-        return [self.column(column)]
+    def as_number(self, column: int, value: Any, *, last: bool = False) -> float:
+        """Return a value of a column of numbers, which is given by its number; ``last``: it is the end of a range."""
+        return float(value)
+
+    def what_are(self, column: int) -> str:
+        """Say what the values of a column of numbers are."""
+        return "numbers"
 
     def as_asked(self, column: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of a column of a table, which is given by its number, as the user has them."""
@@ -254,10 +260,10 @@ class TableReader(Reader):
         assert isinstance(other, TableReader)
         return replace(self, schema=self.schema.with_ranges_of(other.schema))
 
-    def parts_of(self, column: Any) -> list[int]:
-        """Return the numbers of the columns of a table that a column of the user's is read as: of a date, its parts."""
-        dates = {c.name: c.outputs for c in self.schema.columns if c.kind == "date"}
-        return [self.schema.names.index(name) for name in dates.get(column, ())] or [self.column(column)]
+    def as_number(self, column: int, value: Any, *, last: bool = False) -> float:
+        """Return a number, or a date counted in the unit of its column: the end of a range may be a day, to its end."""
+        of = self._columns[column]
+        return float(value) if not of.unit else counted_date(of, value, last=last)
 
     def given_rows(self, given: Mapping[Any, Any], n: int, category_names: CategoryNames) -> Table:
         """Return rows in which only some cells are there; dates, and categories by their names, are read."""
@@ -284,9 +290,15 @@ class TableReader(Reader):
                 check_name(word, list(known), f"expected one of the categories of {names[j]!r} in given=")
         return replace(one, cells=cells, categories=categories).taken(np.zeros(n, dtype=np.int64))
 
+    def what_are(self, column: int) -> str:
+        """Say what the values of a column of numbers are."""
+        return "dates" if self._columns[column].unit else "numbers"
+
     def as_asked(self, column: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of a column as the user has them: True and False, unless yes and no were 1 and 0."""
+        """Return values of a column as the user has them: dates; True and False, unless yes and no were 1 and 0."""
         of = self._columns[column]
+        if of.unit:
+            return dates_as_asked(of, values)
         return values.astype(bool) if of.kind == "boolean" and of.source not in ("integer", "number") else values
 
     @property

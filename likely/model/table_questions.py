@@ -74,7 +74,7 @@ class ColumnExplanation(NamedTuple):
     against: NDArray[Any] | None
     """the runner-up; None of numbers"""
     base: Array
-    """log-odds of the two, or the mean, before any cell is read"""
+    """log-odds of the two, or the mean, before any cell is read; dates count in days, or seconds, since 1970"""
     cells: Array
     """rows × columns"""
     columns: Columns
@@ -83,6 +83,11 @@ class ColumnExplanation(NamedTuple):
     def total(self) -> Array:
         """The log-odds of the answer against the runner-up, or the mean, of every row."""
         return np.asarray(self.base + self.cells.sum(axis=1))
+
+    def dates(self, counts: Array) -> NDArray[np.datetime64]:
+        """Return days, or seconds, since 1970 as dates, where the answers are dates."""
+        unit = "D" if self.label.dtype == np.dtype("datetime64[D]") else "s"
+        return np.rint(counts).astype(np.int64).astype(f"datetime64[{unit}]")
 
     def top(self, most: int = 10, row: int = 0) -> list[tuple[str, float]]:
         """Return the columns that say most about a row, the strongest first."""
@@ -93,8 +98,12 @@ class ColumnExplanation(NamedTuple):
         lines = []
         for row in range(len(self.base)):
             against = "" if self.against is None else f" against {self.against[row]}"
-            label = f"{self.label[row]:.4g}" if self.against is None else self.label[row]
-            lines.append(printable(f"{label}{against}: {self.total[row]:.4g} ({self.base[row]:+.4g} before any cell)"))
+            if self.label.dtype.kind == "M":
+                lines.append(f"{self.label[row]} ({self.dates(self.base)[row]} before any cell)")
+            else:
+                label = f"{self.label[row]:.4g}" if self.against is None else self.label[row]
+                total, base = f"{self.total[row]:.4g}", f"{self.base[row]:+.4g}"
+                lines.append(printable(f"{label}{against}: {total} ({base} before any cell)"))
             lines += [printable(f"  {name}: {value:+.4g}") for name, value in self.top(row=row)]
         return "\n".join(lines)
 
@@ -130,11 +139,7 @@ class TableQuestions:
         if of is None:
             raise ValueError("expected of=, the name or number of the column that is asked about, got None")
         state = self.fitted()
-        parts = state.reader.parts_of(of)
-        if len(parts) > 1:
-            names = state.columns.listed(parts)
-            raise ValueError(f"expected a part of the dates in {of!r}, {names}, got all of them: ask about one part")
-        j = parts[0]
+        j = state.reader.column(of)
         if j in state.joint.text_columns or (state.joint.columns[j].support == 1 and j not in state.joint.names):
             raise ValueError(
                 f"expected a column of numbers or categories, got {state.columns.listed([j])} of text: texts are "
@@ -180,7 +185,7 @@ class TableQuestions:
         return float(np.average(self.log_density(X), weights=sample_weight))
 
     def predict(self, X: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
-        """Return the likeliest value of a column of categories, or the mean of one of numbers, given all others.
+        """Return the likeliest value of a column of categories, or the mean of numbers or dates, given all others.
 
         The cells of the column itself are not looked at. Without ``of`` it is the group of each row, as of ``groups``.
         """
@@ -191,7 +196,7 @@ class TableQuestions:
         column = joint.columns[j]
         if isinstance(column, NumberColumn):
             parts = [joint.distribution(column, p, known.evidence, j) for _, p in found]
-            return np.concatenate([part.p @ part.values for part in parts])
+            return reader.as_asked(j, np.concatenate([part.p @ part.values for part in parts]))
         likeliest = np.concatenate([joint.named_values(j, p, known.evidence).argmax(axis=1) for _, p in found])
         return np.asarray(reader.as_asked(j, joint.values_of(j))[likeliest])
 
@@ -250,10 +255,10 @@ class TableQuestions:
             p = state.joint.named_values(j, found, known.evidence)[0]
             return Answer(state.reader.as_asked(j, state.joint.values_of(j)), p, log)
         spread = state.joint.distribution(column, found, known.evidence, j)
-        return Answer(spread.values, spread.p[0], log)
+        return Answer(state.reader.as_asked(j, spread.values), spread.p[0], log)
 
-    def predict_quantiles(self, X: Any, q: Any, of: Any = None, given: Evidence = None) -> Array:
-        """Return quantiles of a number, given all other cells: rows × quantiles.
+    def predict_quantiles(self, X: Any, q: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
+        """Return quantiles of a number, or of dates, given all other cells: rows × quantiles.
 
         Parameters
         ----------
@@ -282,10 +287,10 @@ class TableQuestions:
             running = np.cumsum(spread.p, axis=1)
             places = [(running < at - 1e-12).sum(axis=1) for at in wanted]
             parts.append(spread.values[np.minimum(np.stack(places, axis=1), len(spread.values) - 1)])
-        return np.concatenate(parts)
+        return state.reader.as_asked(j, np.concatenate(parts))
 
-    def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> Array:
-        """Return between what a number lies with a probability of ``coverage``, rows × 2."""
+    def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> NDArray[Any]:
+        """Return between what a number, or a date, lies with a probability of ``coverage``, rows × 2."""
         if not 0 < coverage < 1:
             raise ValueError(f"expected coverage between 0 and 1, got {on_one_line(coverage)}")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, given)
@@ -410,7 +415,7 @@ class TableQuestions:
         values, others, base, cells = (np.concatenate(part) for part in zip(*parts, strict=True))
         number = isinstance(state.joint.columns[j], NumberColumn)
         names = None if number else self.values_of(of)
-        label = values if names is None else names[values.astype(np.int64)]
+        label = state.reader.as_asked(j, values) if names is None else names[values.astype(np.int64)]
         against = None if names is None else names[others.astype(np.int64)]
         return ColumnExplanation(label, against, base, cells, state.columns)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from likely.data.schema import Schema
 from likely.data.table import Block, Columns, Table
-from likely.density.columns import CategoryColumn
+from likely.density.columns import CategoryColumn, NumberColumn
 from likely.density.labelled_table import LabelledTable, positions
+from likely.density.table import TableJoint
 from likely.ensemble.bins import Bins, ColumnBins
 from likely.ensemble.calibration import Calibration
 from likely.ensemble.combinations import Grouped, Groups
@@ -441,7 +442,10 @@ def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
         joint = table.joint.restored()
         if len(joint.columns) != table.columns.width:
             raise ValueError("expected a joint of the columns that were learned, got another")
-        return model.hold(TableState(_restored_reader(model.plan().first_reader(table.columns), None, more), joint))
+        reader = _restored_reader(model.plan().first_reader(table.columns), None, more)
+        if isinstance(reader, TableReader):
+            _check_dates(reader.schema, joint)
+        return model.hold(TableState(reader, joint))
     saved = Saved.read(header, arrays)
     parameters = {**dict(ESTIMATORS[saved.kind].before), **saved.parameters}
     model, more = estimator(saved.kind)(**parameters), dict(saved.more)
@@ -451,6 +455,16 @@ def _restored(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
     state: State = plan.state(read.parts, read.statistics, reader, read.priors).keeping(more)
     state.given_weights  # noqa: B018
     return model.hold(state if chosen is None else state.with_ensemble(restore_selection(chosen, saved)))
+
+
+def _check_dates(schema: Schema, joint: TableJoint) -> None:
+    """Raise unless every date is one number in the joint."""
+    if any(column.kind == "date" and not column.unit for column in schema.columns):
+        raise ValueError("expected dates as one column each, got a Model that learned their parts: fit it again")
+    used = [column for column in schema.columns if column.outputs]
+    for column, of in zip(used, joint.columns, strict=True):
+        if column.unit and not isinstance(of, NumberColumn):
+            raise ValueError(f"expected a column of numbers for the dates in {column.name[:50]!r}, got another")
 
 
 def _restored_reader(reader: Reader, statistics: JointStatistics | None, more: dict[str, Any]) -> Reader:

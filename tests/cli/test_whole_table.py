@@ -3,6 +3,7 @@
 import json
 from itertools import permutations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -138,3 +139,39 @@ def test_a_text_is_evidence(say, folder):
     say("fit", "notes.csv", "-o", "notes.likely", "--text", "note")
     told = json.loads(say("ask", "notes.likely", "--of", "where", "--given", "note=grass | soil..", "--json"))
     assert max(told["values"], key=lambda each: each["p"])["value"] == "land"
+
+
+def test_dates_are_ranges_and_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    days = pd.date_range("2019-01-01", periods=300)
+    frame = pd.DataFrame({"hired": days, "seen": days + pd.to_timedelta(np.arange(300) * 37, "min"), "n": np.arange(300) % 7 + np.arange(300)})  # fmt: skip # noqa: E501
+    frame.to_csv("rows.csv", index=False)
+    assert run(["fit", "rows.csv", "-o", "m.likely"]) == 0
+    model = likely.load("m.likely")
+
+    def said(*words):
+        capsys.readouterr()
+        assert run([*words]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    told = json.loads(said("ask", "m.likely", "--of", "n", "--given", "hired=2019-02-01..2019-03-31", "--json"))
+    want = model.distribution("n", {"hired": ("2019-02-01", "2019-03-31")})
+    assert told["mean"] == pytest.approx(want.values @ want.p)
+    told = json.loads(said("ask", "m.likely", "--of", "hired", "--given", "n=100..150", "--json"))
+    assert "2019-03-15" < told["quantiles"]["0.05"] <= told["mean"] <= told["quantiles"]["0.95"] < "2019-06-30"
+    for name in ("hired", "seen"):
+        assert "90 % between 2019-" in said("ask", "m.likely", "--of", name, "--given", "hired=2019-03-01..")
+        assert "2019-" in said("explain", "m.likely", "rows.csv", "--of", name, "--row", "2")
+        rows = json.loads(said("explain", "m.likely", "rows.csv", "--of", name, "--row", "2", "--json"))["rows"]
+        assert rows[0]["answer"].startswith("2019-")
+        said("predict", "m.likely", "rows.csv", "--of", name, "--only", "-o", "out.csv")
+        out = pd.read_csv("out.csv")
+        assert list(out) == [f"predicted {name}", "5 %", "95 %"]
+        assert (out["5 %"] <= out["95 %"]).all()
+        assert out["5 %"].str.startswith("20").all()
+    said("sample", "m.likely", "-n", "50", "--seed", "0", "--given", "hired=2019-05-01..2019-05-31", "-o", "new.csv")
+    assert pd.read_csv("new.csv").hired.between("2019-05-01", "2019-05-31").all()
+    assert run(["ask", "m.likely", "--of", "n", "--given", "hired=soon..later"]) == 2
+    assert "of two dates" in capsys.readouterr().err
+    pd.DataFrame({"n": []}).to_csv("none.csv", index=False)
+    said("predict", "m.likely", "none.csv", "--of", "hired")

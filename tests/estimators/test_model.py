@@ -1,11 +1,13 @@
 """One joint of a whole table: answers, evidence, odd data, adding and forgetting, files."""
 
+import datetime
 import json
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 import likely
@@ -307,6 +309,171 @@ def test_yes_and_no_are_true_and_false_unless_they_were_1_and_0():
     assert model.values_of("digits").tolist() == [0, 1]
     assert model.distribution("x", {"digits": True}).log_given == model.distribution("x", {"digits": 1}).log_given
     assert model.distribution("x", {"words": "yes"}).log_given == model.distribution("x", {"words": True}).log_given
+
+
+@pytest.fixture(scope="module")
+def staff():
+    """Dates as days, as times in a zone, as text; pay falls with the date."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2018-01-01") + rng.integers(0, 1500, 500).astype("timedelta64[D]")
+    times = days.astype("datetime64[s]") + rng.integers(0, 86400 * 30, 500).astype("timedelta64[s]")
+    zone = pa.compute.assume_timezone(pa.array(times), "Europe/Oslo", ambiguous="earliest", nonexistent="latest")
+    hired = pa.array(days, mask=rng.random(500) < 0.1)
+    pay = 9000 - 2 * (days - days.min()).astype(float) + 200 * rng.normal(size=500)
+    return pa.table({"hired": hired, "seen": zone.cast(pa.timestamp("ms", "Europe/Oslo")), "text": days.astype(str), "pay": pay})  # fmt: skip # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def dated(staff):
+    return likely.Model().fit(staff)
+
+
+def test_a_date_is_one_column(dated, staff):
+    assert dated.feature_names_in_.tolist() == ["hired", "seen", "text", "pay"]
+    assert [column.unit for column in dated.schema_.columns] == ["day", "second", "day", ""]
+    assert [column.whole for column in dated.fitted().joint.columns] == [True, False, True, False]
+    rows = pd.DataFrame({"pay": [8900.0, 6200.0]})
+    for name, kind in (("hired", "datetime64[D]"), ("text", "datetime64[D]"), ("seen", "datetime64[us]")):
+        early, late = found = dated.predict(rows, of=name)
+        assert found.dtype == kind
+        assert early < np.datetime64("2018-08-01") < np.datetime64("2021-01-01") < late
+        ends = dated.predict_interval(rows, of=name)
+        assert ends.dtype == kind
+        assert (ends[:, 0] < found).all()
+        assert (found < ends[:, 1]).all()
+        answer = dated.distribution(name)
+        assert answer.values.dtype == kind
+        assert answer.p.sum() == pytest.approx(1)
+        assert dated.explain(rows, of=name).label.tolist() == found.tolist()
+        assert "before any cell" in str(dated.explain(rows, of=name))
+    assert {tuple(sorted((d["column"], d["other"]))) for d in dated.dependence().slice(0, 3).to_pylist()} >= {("hired", "text")}  # fmt: skip # noqa: E501
+
+
+def test_a_date_counts_once_in_the_density(staff):
+    model = likely.Model("tree").fit(staff.select(["hired"]))
+    days = np.arange(np.datetime64("1990-01-01"), np.datetime64("2050-01-01"))
+    p = np.exp(model.log_density(pa.table({"hired": days})))
+    assert p.sum() == pytest.approx(1, abs=0.02)  # of a date with parts of its own it would be far less
+    between = (days >= np.datetime64("2019-01-01")) & (days <= np.datetime64("2019-12-31"))
+    given = {"hired": (datetime.date(2019, 1, 1), datetime.date(2019, 12, 31))}
+    assert np.exp(model.distribution("hired", given).log_given) == pytest.approx(p[between].sum(), abs=0.01)
+
+
+def test_dates_are_evidence(dated, staff):
+    first, last = datetime.date(2020, 1, 1), datetime.date(2020, 6, 30)
+    want = dated.distribution("pay", {"hired": (first, last)})
+    for low, high in (("2020-01-01", "2020-06-30"), (np.datetime64(first), pd.Timestamp(last)), (datetime.datetime(2020, 1, 1), last)):  # fmt: skip # noqa: E501
+        found = dated.distribution("pay", {"hired": (low, high)})
+        np.testing.assert_array_equal(found.p, want.p)
+    drawn = dated.sample(300, 0, given={"hired": (first, last), "seen": (None, last)}).to_pandas()
+    assert drawn.hired.between(first, last).all()
+    naive = drawn.seen.dt.tz_localize(None)
+    assert (naive < pd.Timestamp("2020-07-01")).all()
+    assert (naive > pd.Timestamp("2020-06-30")).any()  # the end of a range is all of the day
+    open_end = np.exp(dated.distribution("pay", {"hired": (first, None)}).log_given)
+    hired = staff["hired"].to_pandas().dropna()
+    assert open_end == pytest.approx((hired >= first).mean(), abs=0.05)
+    noon = datetime.datetime(2020, 3, 1, 5, tzinfo=datetime.UTC)
+    one = dated.sample(3, 0, given={"hired": first, "seen": noon})
+    assert one["hired"].to_pylist() == [first] * 3
+    assert [x == noon for x in one["seen"].to_pylist()] == [True] * 3  # which Oslo calls 6
+    assert dated.distribution("pay", {"hired": likely.MISSING}).log_given == pytest.approx(np.log(0.1), abs=0.4)
+    assert dated.sample(20, 0, given={"hired": likely.MISSING})["hired"].null_count == 20
+
+
+def test_drawn_and_filled_dates_have_the_type_of_their_column(dated, staff):
+    drawn = dated.sample(200, 0)
+    assert [drawn.schema.field(name).type for name in ("hired", "seen", "text")] == [
+        pa.date32(), pa.timestamp("ms", "Europe/Oslo"), pa.string()
+    ]  # fmt: skip
+    assert all(len(text) == 10 for text in drawn["text"].to_pylist())
+    known = set(staff["seen"].to_pylist())
+    assert set(drawn["seen"].to_pylist()) <= known
+    for how in ("mean", "draw"):
+        filled = dated.impute(staff, how=how, random_state=0)
+        assert filled.schema == staff.schema
+        assert filled["hired"].null_count == 0
+        assert filled["seen"] == staff["seen"]
+    assert dated.impute(pl.from_arrow(staff))["hired"].dtype == pl.Date
+
+
+def test_an_odd_date_is_to_blame(dated, staff):
+    rows = staff.slice(0, 20).to_pandas()
+    rows.loc[7, "hired"] = datetime.date(2045, 5, 5)
+    found = dated.surprise(rows)
+    assert found.cells.shape == (20, 4)
+    assert found.worst()[7] == "hired"
+
+
+def test_dates_in_files(dated, staff, tmp_path):
+    dated.save(tmp_path / "m.likely")
+    same = likely.load(tmp_path / "m.likely")
+    np.testing.assert_array_equal(same.log_density(staff), dated.log_density(staff))
+    assert same.sample(5, 0) == dated.sample(5, 0)
+    same.partial_fit(staff.slice(0, 50)).forget(staff.slice(0, 50))
+    np.testing.assert_allclose(same.log_density(staff), dated.log_density(staff), rtol=1e-9)
+
+
+def test_files_whose_dates_are_in_parts_are_refused(dated, tmp_path):
+    from likely.persistence.file import read, write
+
+    dated.save(tmp_path / "m.likely")
+    header, arrays = read(tmp_path / "m.likely")
+    header.pop("version")
+    counted = json.dumps(header)
+    assert '["parts", ["day"]]' in counted
+    parts = counted.replace('["parts", ["day"]]', '["parts", ["year"]]', 1)
+    parts = parts.replace('"names": ["hired"', '"names": ["hired.year"')
+    write(tmp_path / "m.likely", json.loads(parts), arrays)
+    with pytest.raises(ValueError, match=r"dates as one column each.*fit it again"):
+        likely.load(tmp_path / "m.likely")
+
+
+def test_days_that_turn_out_to_have_times_are_times():
+    days = [datetime.datetime(2020, 1, 1) + datetime.timedelta(days=k) for k in range(11_000)]
+    days[10_700] += datetime.timedelta(hours=5)
+    model = likely.Model("tree").fit(pa.table({"d": pa.array(days, pa.timestamp("us"))}))
+    assert model.schema_.columns[0].unit in ("day", "second")  # whichever rows the sample had
+    assert model.schema_.columns[0].unit == "second"
+    assert model.predict([{"d": None}], of="d").dtype == "datetime64[us]"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [datetime.date(2020, 2, 29)] * 40,
+        [None] * 40,
+        [datetime.date(2020, 1, 1 + k % 3) for k in range(40)],
+        [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)] * 20,
+    ],
+    ids=["constant", "all missing", "few", "the first and the last"],
+)
+def test_odd_dates(values, tmp_path):
+    table = pa.table({"d": pa.array(values, pa.date32()), "x": np.arange(40.0)})
+    model = likely.Model().fit(table)
+    assert np.isfinite(model.log_density(table)).all()
+    assert model.sample(5, 0)["d"].type == pa.date32()
+    assert model.predict(table, of="d").dtype == "datetime64[D]"
+    model.save(tmp_path / "m.likely")
+    assert likely.load(tmp_path / "m.likely").sample(5, 0) == model.sample(5, 0)
+    assert model.impute(table).num_rows == 40
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"hired": (5, None)}, "of two dates or None"),
+        ({"hired": ("soon", None)}, "of two dates or None"),
+        ({"hired": (datetime.date(2021, 1, 1), datetime.date(2020, 1, 1))}, "of two dates or None"),
+        ({"hired": "soon"}, "a date such as 2024-02-29"),
+        ({"hired": {datetime.date(2020, 1, 1)}}, "dates of column 'hired' that are often repeated"),
+        ({"hired": {"soon"}}, "expected dates in a set"),
+        ({"hired.year": 2020}, "did you mean 'hired'"),
+    ],
+)
+def test_dates_that_cannot_be_evidence(dated, given, words):
+    with pytest.raises(ValueError, match=words):
+        dated.distribution("pay", given)
 
 
 @pytest.mark.parametrize(
