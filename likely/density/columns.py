@@ -267,7 +267,9 @@ class NumberColumn:
         below, above = self.distribution(x[free])
         u, z, log = np.full(len(x), np.nan), np.full(len(x), np.nan), np.zeros(len(x))
         u[free] = below
-        z[free] = np.clip(np.where(below < 0.5, ndtri(below), -ndtri(above)), -_FARTHEST, _FARTHEST)
+        # From the nearer tail, so that no digit is lost.
+        tail = ndtri(np.minimum(below, above))
+        z[free] = np.clip(np.where(below < above, tail, -tail), -_FARTHEST, _FARTHEST)
         log[free] = self.log_marginal(x[free])
         return Scores(levels, u, z, log)
 
@@ -406,6 +408,11 @@ class Encoded(NamedTuple):
         for cells in self.texts:
             missing[:, cells.column] = ~cells.there
         return missing
+
+    def unknown(self, column: int) -> NDArray[np.bool_] | slice:
+        """Return in which rows nothing is known of a cell, or evidence only."""
+        unknown = self.levels[:, column] < 0
+        return slice(None) if unknown.all() else unknown
 
     def hiding(self, *columns: int) -> "Encoded":
         """Return rows of which nothing is known of some columns."""

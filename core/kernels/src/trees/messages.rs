@@ -71,6 +71,28 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Where the tables of a component are, children before parents: column, parent (of the root itself), start, and how
+    /// many levels the column has (of the root 0, so that its parent does not count).
+    fn places(&self, component: usize) -> Vec<[usize; 4]> {
+        let trees = self.trees;
+        let of = |column| {
+            let start = trees.start(component, column);
+            match trees.parent(component, column) {
+                Some(parent) => [column, parent, start, trees.size(column)],
+                None => [column, column, start, 0],
+            }
+        };
+        trees.ordered(component).rev().map(of).collect()
+    }
+
+    /// log p(row) of a row without missing cells: a sum over the tables, in the order of [`Self::upward`].
+    #[inline]
+    fn look_up(&self, places: &[[usize; 4]], row: &[i16]) -> f64 {
+        places.iter().fold(0.0, |log, &[column, parent, start, size]| {
+            log + self.logs[start + row[parent] as usize * size + row[column] as usize]
+        })
+    }
+
     /// log p(what is known of a row) under a component. What [`Self::downward`] needs is left in the scratch.
     pub fn upward(&self, component: usize, row: &[i16], evidence: Option<&[f64]>, scratch: &mut Scratch) -> f64 {
         let trees = self.trees;
@@ -296,9 +318,15 @@ pub fn log_densities(trees: &Trees, cells: &Cells) -> Vec<f64> {
     let Ok::<(), Infallible>(()) = threads::for_each(&mut out, PIECE * k, cells.codes.len() * k, |piece, out| {
         let mut scratch = prepared.scratch();
         let rows = &cells.codes[piece * PIECE * d..][..out.len() / k * d];
+        let complete: Vec<bool> = rows.chunks_exact(d).map(|row| row.iter().all(|&code| code >= 0)).collect();
         for component in 0..k {
-            for (row, out) in rows.chunks_exact(d).zip(out.chunks_exact_mut(k)) {
-                out[component] = prepared.upward(component, row, cells.evidence, &mut scratch);
+            let places = prepared.places(component);
+            for ((row, &complete), out) in rows.chunks_exact(d).zip(&complete).zip(out.chunks_exact_mut(k)) {
+                out[component] = if complete {
+                    prepared.look_up(&places, row)
+                } else {
+                    prepared.upward(component, row, cells.evidence, &mut scratch)
+                };
             }
         }
         Ok(())
