@@ -50,10 +50,21 @@ COUNTED: dict[str, Callable[[Encoded], tuple[Any, Learned[Any, Any]]]] = {
     "class trees": fit_class_trees,
 }
 """Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or one in each class."""
-KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30}
+TIED = "tied scores"
+KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30, TIED: 200}
 """The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
-COMBINED = (("trees", 10), ("trees", 3), ("hidden trees", 32), ("hidden trees", 8), ("scores", 30), ("scores", 5))
+COMBINED = (
+    ("trees", 10),
+    ("trees", 3),
+    ("hidden trees", 32),
+    ("hidden trees", 8),
+    ("scores", 30),
+    ("scores", 5),
+    (TIED, 200),
+)
 """The members of the default combination: large ones for many rows, and small ones for few."""
+FEW_ROWS = 1000
+"""Beyond so many rows the default combination has no tied scores: they take long, and have next to no weight."""
 
 
 class Density(Protocol):
@@ -72,7 +83,7 @@ class Density(Protocol):
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of unknown columns given all that is known of each row."""
+        """Return the distribution of each of some columns, where it is unknown, given all that is known there."""
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
@@ -85,7 +96,14 @@ class Density(Protocol):
 
 
 # Which sums of each kind of member are counts.
-_COUNTS = {"tree": (0, 1), "class trees": (0, 1, 2), "trees": (0, 1), "hidden trees": (0, 1, 2), "scores": (0, 3)}
+_COUNTS = {
+    "tree": (0, 1),
+    "class trees": (0, 1, 2),
+    "trees": (0, 1),
+    "hidden trees": (0, 1, 2),
+    "scores": (0, 3),
+    TIED: (0, 3),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +241,10 @@ class Combination:
         return np.asarray(log_sum_exp(self.log_members(rows, evidence)) + rows.log.sum(axis=1))
 
     def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
-        """Return the distribution of columns given all that is known of each row, on their supports."""
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
+
+        Of each column: rows in which it is unknown × its support.
+        """
         if not len(columns):
             return []
         spread = Spread.of(rows)
@@ -234,8 +255,10 @@ class Combination:
         if spread is not None:
             kept = spread.needed(shares)
             spread, shares, logs = spread.of_topics(kept), shares[kept], [each[kept] for each in logs]
-        found = self._mixed(rows if spread is None else spread.rows, columns, evidence, logs, shares)
-        return found if spread is None else [spread.added(each) for each in found]
+        if spread is None:
+            return self._mixed(rows, columns, evidence, logs, shares)
+        found = self._mixed(spread.rows, columns, evidence, logs, shares)
+        return [spread.added(each, spread.rows.levels[:, j] < 0) for j, each in zip(columns, found, strict=True)]
 
     def _mixed(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None, logs: list[Array], shares: Array
@@ -244,7 +267,7 @@ class Combination:
         found: list[Array] = []
         for m, (member, each) in enumerate(zip(self.members, logs, strict=True)):
             for at, part in enumerate(member.marginals(rows, columns, evidence, each)):
-                part *= shares[:, m, None]
+                part *= shares[rows.unknown(columns[at]), m, None]
                 if m == 0:
                     found.append(part)
                 else:
@@ -390,11 +413,12 @@ def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> 
             groups[:, j] = first_groups(points.weighed(importance), k, generator, rows.weights, 5)
         prior = HiddenTreePrior.of(rows, maximum_tree(information))
         return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
-    m = len(scored_numbers(rows.columns))
-    k = int(min(most, n // (20 if kind == "trees" else m + 15)))
+    rows_each = {"trees": 20, "scores": len(scored_numbers(rows.columns)) + 15, TIED: 2}[kind]
+    k = int(min(most, n // rows_each))
     groups_ = None if k <= 1 else first_groups(points.values, k, generator, rows.weights, 8)
-    fit = fit_scores if kind == "scores" else fit_trees
-    return Member.of(kind, fit(rows, groups_, max(k, 1)))
+    if kind == "trees":
+        return Member.of(kind, fit_trees(rows, groups_, max(k, 1)))
+    return Member.of(kind, fit_scores(rows, groups_, max(k, 1), tied=kind == TIED))
 
 
 def continued(member: Member, rows: Encoded, steps: int) -> Member:
@@ -405,8 +429,8 @@ def continued(member: Member, rows: Encoded, steps: int) -> Member:
     if kind == "hidden trees":
         prior = HiddenTreePrior.of(rows, density.structure)
         return Member.of(kind, (prior, fit_hidden_tree(rows, density, prior, steps=steps)))
-    if kind == "scores":
-        return Member.of(kind, continued_scores(rows, density, steps=steps))
+    if kind in ("scores", TIED):
+        return Member.of(kind, continued_scores(rows, density, steps=steps, tied=kind == TIED))
     shares = responsibilities(density.log_components(rows))
     tree_prior, found = continued_trees(rows, shares, steps=steps)
     return Member.of(kind, (tree_prior, found.learned))

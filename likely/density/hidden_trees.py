@@ -155,7 +155,7 @@ class HiddenTreeDensity:
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
 
         ``logs``: those of ``log_components``, if they are there already.
         """
@@ -166,7 +166,7 @@ class HiddenTreeDensity:
             table = self.table(j)
             if evidence is not None and j in evidence.known:
                 table = evidence.restricted(j, table)
-            out.append(states[:, place] @ table)
+            out.append(np.ascontiguousarray(states[rows.unknown(j), place]) @ table)
         return out
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:

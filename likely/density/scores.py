@@ -19,6 +19,8 @@ from likely.statistics import Array
 
 # Rows of the table of all rows that every component's table has beside its own.
 _TABLE_ROWS = 10.0
+# The same of components with one covariance for all, of which there are many, each of few rows.
+_TIED_TABLE_ROWS = 0.3
 _PSEUDO = (1.0, 3.0, 10.0, 30.0)
 _MEAN_ROWS = 0.5
 # EM steps at most, and the gain of each row that is too little for more.
@@ -74,15 +76,15 @@ class ScoreTables:
         forest = Forest.empty(self.forest.levels, self.forest.structures * k)
         return forest.with_tables(np.tile(self.forest.tables, k))
 
-    def solve(self, tables: Array) -> Forest:
-        """Return tables of expected counts, each with rows of the table of all rows."""
+    def solve(self, tables: Array, rows: float = _TABLE_ROWS) -> Forest:
+        """Return tables of expected counts, each with so many rows of the table of all rows."""
         counts = self.of_components(len(tables) // len(self.forest.tables)).with_tables(tables)
         out = counts.with_tables(np.empty_like(tables))
         for k in range(len(counts.structures)):
             for j in range(len(counts.levels)):
                 found = counts.table(k, j)
                 total = found.sum(axis=-1, keepdims=True)
-                out.table(k, j)[:] = (found + _TABLE_ROWS * self.forest.table(0, j)) / (total + _TABLE_ROWS)
+                out.table(k, j)[:] = (found + rows * self.forest.table(0, j)) / (total + rows)
         return out
 
 
@@ -107,6 +109,8 @@ class ScoreDensity:
     covariance: Array
     tables: ScoreTables | None
     forest: Forest | None
+    tied: bool = False
+    """whether all covariances are one: then products are summed over components"""
 
     @cached_property
     def scored(self) -> list[tuple[int, int]]:
@@ -204,7 +208,7 @@ class ScoreDensity:
             score = s + weight[:, None] * o
             cross = o[:, :, None] * s[:, None, :]
             product = p + cross + np.swapaxes(cross, 1, 2) + weight[:, None, None] * o[:, :, None] * o[:, None, :]
-        return ScoreSums(weight, score, product, tables)
+        return ScoreSums(weight, score, product.sum(axis=0, keepdims=True) if self.tied else product, tables)
 
     def reweighted(self, factors: Array) -> tuple["ScoreDensity", float]:
         """Return the mixture whose weights are multiplied by these, and what they then add up to."""
@@ -214,13 +218,13 @@ class ScoreDensity:
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
 
         ``logs``: those of ``log_components``, if they are there already.
         """
         cases = self._cases(rows, evidence) if evidence is not None or logs is None else [(None, logs)]
         shares = responsibilities(np.concatenate([logs for _, logs in cases], axis=1))
-        out = [np.zeros((rows.rows, self.columns[j].support)) for j in columns]
+        out = [np.zeros((int((rows.levels[:, j] < 0).sum()), self.columns[j].support)) for j in columns]
         k = len(self.weights)
         for at, (case, _) in enumerate(cases):
             for total, found in zip(
@@ -236,18 +240,18 @@ class ScoreDensity:
         shares = np.ascontiguousarray(shares)
         listed = [j for j in columns if j in chosen]
         found = dict(zip(listed, self._levels(rows, [chosen[j] for j in listed], case, shares), strict=True))
-        out = []
+        z, out = self._scores(rows), []
         for j in columns:
+            own, column = rows.unknown(j), self.columns[j]
             if j not in place:
-                out.append(found.get(j, shares.sum(axis=1, keepdims=True)))
+                out.append(found[j][own] if j in found else shares[own].sum(axis=1, keepdims=True))
                 continue
-            column, answer = self.columns[j], np.zeros((rows.rows, self.columns[j].support))
-            atoms, free = column.levels - 1, np.where(rows.levels[:, [j]] < 0, shares, 0.0)
+            atoms, free = column.levels - 1, shares[own]
             if atoms:
-                answer[:, :atoms] = found[j][:, :-1]
-                free = free * self._free(rows, chosen[j], case, shares)
-            answer[:, atoms:] = self._score_bins(rows, place[j], column.bins, case, np.ascontiguousarray(free))
-            out.append(answer)
+                part = rows.taken(own)
+                free = free * self._free(part, chosen[j], case, np.ascontiguousarray(free))
+            bins = self._score_bins(z[own], place[j], column.bins, case, np.ascontiguousarray(free))
+            out.append(np.concatenate([found[j][own, :-1], bins], axis=1) if atoms else bins)
         return out
 
     def _levels(self, rows: Encoded, chosen: list[int], case: "Case | None", shares: Array) -> list[Array]:
@@ -268,9 +272,9 @@ class ScoreDensity:
             codes, likelihoods = case.levels(self, codes)
         return native.tree_last_levels(self.forest.arrays, codes, likelihoods, shares, [chosen])
 
-    def _score_bins(self, rows: Encoded, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
+    def _score_bins(self, z: Array, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
         """Return p(u of a score in each bin | the others), mixed by responsibilities, rows × bins."""
-        z, edges = self._scores(rows), ndtri(np.arange(1, bins) / bins)
+        edges = ndtri(np.arange(1, bins) / bins)
         if case is None or not case.z_ranges:
             return native.conditional_bins(z, self.mean, self.covariance, shares, i, edges)
         out = np.zeros((len(z), bins))
@@ -340,28 +344,36 @@ class ScorePrior:
 
     columns: tuple[TableColumn, ...]
     tables: ScoreTables | None
+    tied: bool = False
+    """whether all components have the pooled covariance: so there may be many, each of few rows"""
 
     def first(self, k: int) -> ScoreDensity:
         """Return the mixture whose components are all standard, and have the tables of all rows."""
         m = len(scored_numbers(self.columns))
         forest = None if self.tables is None else self.tables.of_components(k)
         unit = np.tile(np.eye(m), (k, 1, 1))
-        return ScoreDensity(self.columns, np.full(k, 1 / k), np.zeros((k, m)), unit, self.tables, forest)
+        return ScoreDensity(self.columns, np.full(k, 1 / k), np.zeros((k, m)), unit, self.tables, forest, self.tied)
 
     def solve(self, sums: ScoreSums) -> ScoreDensity:
         """Return the mixture of expected sums."""
         n, m = sums.weight, sums.score.shape[1]
         weights = (n + 0.01) / (n + 0.01).sum()
-        forest = None if self.tables is None else self.tables.solve(sums.tables)
+        table_rows = _TIED_TABLE_ROWS if self.tied else _TABLE_ROWS
+        forest = None if self.tables is None else self.tables.solve(sums.tables, table_rows)
         mean = sums.score / (n + _MEAN_ROWS)[:, None]
         cross = sums.score[:, :, None] * mean[:, None, :]
         own = (n + _MEAN_ROWS)[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        scatter = sums.product - cross - np.swapaxes(cross, 1, 2) + own
+        within = own - cross - np.swapaxes(cross, 1, 2)
+        scatter = sums.product + (within.sum(axis=0, keepdims=True) if self.tied else within)
         pooled = scatter.sum(axis=0) / n.sum() if n.sum() > 0 else np.eye(m)
         pooled = (1 - _DIAGONAL) * pooled + _DIAGONAL * np.diag(np.diag(pooled)) + _UNIT * np.eye(m)
-        nu = m + 2.0
-        covariance = (scatter + nu * pooled) / (n + nu)[:, None, None] + _RIDGE * np.eye(m)
-        return ScoreDensity(self.columns, weights, mean, covariance, self.tables, forest)
+        if self.tied:
+            covariance = np.tile(pooled, (len(n), 1, 1))
+        else:
+            nu = m + 2.0
+            covariance = (scatter + nu * pooled) / (n + nu)[:, None, None]
+        covariance += _RIDGE * np.eye(m)
+        return ScoreDensity(self.columns, weights, mean, covariance, self.tables, forest, self.tied)
 
 
 # Components with less responsibility than this for a row are left out of its answers.
@@ -534,20 +546,20 @@ def _lattice(dimensions: int, many: bool) -> tuple[Array, Array]:
 
 
 def fit_scores(
-    rows: Encoded, groups: NDArray[np.int64] | None, k: int
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int, *, tied: bool = False
 ) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
-    """Fit a mixture of k components by EM from first groups of rows."""
-    prior = ScorePrior(rows.columns, ScoreTables.of(rows))
+    """Fit a mixture of k components by EM from first groups of rows; with ``tied`` all have one covariance."""
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows), tied)
     first = np.ones((rows.rows, 1)) if groups is None else 0.9 * np.eye(k)[groups] + 0.1 / k
     found = fit_mixture(prior, prior.first(k), first, rows, steps=_STEPS, tolerance=_TOLERANCE)
     return prior, found.learned
 
 
 def continued_scores(
-    rows: Encoded, density: ScoreDensity, *, steps: int
+    rows: Encoded, density: ScoreDensity, *, steps: int, tied: bool = False
 ) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
     """Take more EM steps, on these rows, from a mixture of others."""
     structure = None if density.tables is None else density.tables.forest.structures[0]
-    prior = ScorePrior(rows.columns, ScoreTables.of(rows, structure))
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows, structure), tied)
     shares = responsibilities(density.log_components(rows))
     return prior, fit_mixture(prior, density, shares, rows, steps=steps, tolerance=_TOLERANCE).learned

@@ -25,6 +25,8 @@ from likely.density.columns import (
 )
 from likely.density.combination import (
     COMBINED,
+    FEW_ROWS,
+    TIED,
     Combination,
     Member,
     MissingCells,
@@ -47,8 +49,9 @@ if TYPE_CHECKING:
 ENOUGH = 50_000
 # Rows that are encoded together when statistics are collected, or answers given.
 _BATCH = 1 << 13
-_HELD_OUT = 0.2
-_FEW = 40
+# Cross-validation folds by which members are weighted: of few rows each is held out once, else one is; of fewer none.
+_FOLDS = 5
+_FEW, _FEWEST = 250, 40
 
 Progress = Callable[[Callable[[], str]], None]
 
@@ -110,8 +113,7 @@ class TableJoint:
         part, own = table.taken(sample), None if weights is None else weights[sample]
         columns, texts = with_topics(columns, part, own, seed, say)
         rows = encode(columns, part, own, None if codes is None else codes[sample], texts, learning=True)
-        held_out = _held_out(keys[sample], own)
-        members, shares = fit_members(rows, kinds, held_out, seed, say)
+        members, shares = fit_members(rows, kinds, _folds(keys[sample], own), seed, say)
         information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
         information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
         missing = MissingCells.of(rows.missing, own) if labels is None else None
@@ -307,48 +309,62 @@ class TableJoint:
         wanted = [j for j in np.flatnonzero((rows.levels < 0).any(axis=0)).tolist() if j not in self.text_columns]
         out = np.full(rows.levels.shape, np.nan)
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
-            column = self.columns[j]
+            column, own = self.columns[j], rows.unknown(j)
             if isinstance(column, NumberColumn):
                 if evidence is None or j not in evidence.known:
-                    out[:, j] = found @ column.support_values
+                    out[own, j] = found @ column.support_values
                 else:
                     spread = self.distribution(column, found, evidence, j)
-                    out[:, j] = spread.p @ spread.values
+                    out[own, j] = spread.p @ spread.values
             elif column.frequent or column.rare:
-                out[:, j] = self.named_values(j, found, evidence).argmax(axis=1)
-        return np.where(rows.levels < 0, out, np.nan)
+                out[own, j] = self.named_values(j, found, evidence).argmax(axis=1)
+        return out
 
 
 def fit_members(
-    rows: Encoded, kinds: Sequence[tuple[str, int]], held_out: NDArray[np.bool_] | None, seed: int, say: Progress
+    rows: Encoded, kinds: Sequence[tuple[str, int]], folds: Sequence[NDArray[np.bool_]], seed: int, say: Progress
 ) -> tuple[tuple[Member, ...], Array]:
-    """Fit members: weights by the likelihood of rows held out; then they go on with all rows.
+    """Fit members: weights by the likelihood of rows held out, in one fold or in several; then to all rows.
 
-    Of many rows the first ones, which are in an order by their content, are what members start with.
+    Members that were fitted without one fold go on with all rows; if there are several they are fitted anew.
     """
-    shares, members = np.full(len(kinds), 1.0 / len(kinds)), []
-    train = rows if held_out is None or len(kinds) == 1 else rows.taken(~held_out)
+    if len(kinds) > 1 and rows.weight > FEW_ROWS:
+        kinds = [each for each in kinds if each[0] != TIED]
+    if len(kinds) == 1 or not folds:
+        members = _fitted(rows, kinds, seed, say)
+        return tuple(members), np.full(len(kinds), 1.0 / len(kinds))
+    logs, weights = [], []
+    for held_out in folds:
+        members = _fitted(rows.taken(~held_out), kinds, seed, say)
+        test = unsettled(rows.taken(held_out))
+        parts = [[log_density(m.density, part) for m in members] for part in pieces(test)]
+        logs.append(np.concatenate([np.stack(each, axis=1) for each in parts]))
+        weights.append(np.ones(test.rows) if test.weights is None else test.weights)
+    shares = combination_weights(np.concatenate(logs), np.concatenate(weights))
+    kept = np.flatnonzero(shares > _LEAST).tolist()
+    if len(folds) > 1:
+        found = _fitted(rows, [kinds[m] for m in kept], seed, say)
+    else:
+        found = []
+        for m in kept:
+            say(partial("fitting {} to all rows".format, members[m].kind))
+            found.append(continued(members[m], rows, _LAST_STEPS))
+    return tuple(found), shares[kept] / shares[kept].sum()
+
+
+def _fitted(rows: Encoded, kinds: Sequence[tuple[str, int]], seed: int, say: Progress) -> list[Member]:
+    """Fit members to rows; of many the first ones, which are in an order by their content, are what they start with."""
+    members = []
     for kind, most in kinds:
         say(partial("fitting {}".format, kind))
-        member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed, most)
-        members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS.get(kind, 1)))
-    if len(kinds) == 1 or held_out is None:
-        return tuple(members), shares
-    test = unsettled(rows.taken(held_out))
-    logs = [[log_density(m.density, part) for m in members] for part in pieces(test)]
-    shares = combination_weights(np.concatenate([np.stack(each, axis=1) for each in logs]), test.weights)
-    kept = [(float(w), m) for w, m in zip(shares, members, strict=True) if w > _LEAST]
-    found = []
-    for _, member in kept:
-        say(partial("fitting {} to all rows".format, member.kind))
-        found.append(continued(member, rows, _LAST_STEPS))
-    total = sum(w for w, _ in kept)
-    return tuple(found), np.array([w / total for w, _ in kept])
+        member = fit_member(kind, rows.taken(slice(0, _FIRST_ROWS)), seed, most)
+        members.append(member if rows.rows <= _FIRST_ROWS else continued(member, rows, _MORE_STEPS.get(kind, 1)))
+    return members
 
 
 # Rows that members start with; EM steps of all that are not held out, if they are more; and of all rows.
 _FIRST_ROWS = 10_000
-_MORE_STEPS, _LAST_STEPS = {"trees": 6, "hidden trees": 12, "scores": 10}, 5
+_MORE_STEPS, _LAST_STEPS = {"trees": 6, "hidden trees": 12, "scores": 10, TIED: 10}, 5
 # What is left of counts that were subtracted by rounding.
 _ROUNDING = 1e-9
 # A member of less weight is left out.
@@ -368,15 +384,20 @@ def _same(one: Any, two: Any) -> bool:
     return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)
 
 
-def _held_out(keys: NDArray[np.uint64], weights: Array | None) -> NDArray[np.bool_] | None:
-    """Return which rows are held out, by their content; None of too few."""
+def _folds(keys: NDArray[np.uint64], weights: Array | None) -> list[NDArray[np.bool_]]:
+    """Return which rows are held out, by their content: a fifth, of few rows each of five, and of fewer none."""
     order = np.argsort(keys, kind="stable")
     running = np.cumsum(np.ones(len(keys)) if weights is None else weights[order])
-    if running[-1] < _FEW:
-        return None
-    bound = keys[order[np.searchsorted(running, max(20.0, _HELD_OUT * running[-1]) - 1e-9)]]
-    found = keys <= bound
-    return None if found.all() else found
+    total = float(running[-1])
+    if total < _FEWEST:
+        return []
+    shares = np.arange(1, _FOLDS) / _FOLDS if total < _FEW else np.array([1 / _FOLDS])
+    bounds = keys[order[np.searchsorted(running, shares * total - 1e-9)]]
+    fold = np.searchsorted(bounds, keys)  # equal rows are in the same
+    counts = np.bincount(fold, minlength=len(shares) + 1)
+    if (counts == len(keys)).any():
+        return []
+    return [fold == f for f in range(len(shares) + (total < _FEW)) if counts[f]]
 
 
 def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColumn, ...], dict[int, Labels]]:

@@ -262,7 +262,7 @@ class TreeDensity:
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
 
         ``logs``: those of ``log_components``, if they are there already.
         """
@@ -273,7 +273,7 @@ class TreeDensity:
         shares = responsibilities(logs)
         found = native.tree_marginals(self.forest.arrays, codes, likelihoods, shares, list(columns))
         parts = np.split(found, np.cumsum(self.forest.levels[list(columns)])[:-1], axis=1)
-        return [_on_support(self.columns[j], part) for j, part in zip(columns, parts, strict=True)]
+        return [_on_support(self.columns[j], part[rows.unknown(j)]) for j, part in zip(columns, parts, strict=True)]
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> "Drawn":
         """Draw the unknown cells of each row."""

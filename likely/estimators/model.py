@@ -20,7 +20,7 @@ from likely.families import on_one_line
 from likely.learn.out_of_core import HiddenRows
 from likely.model.table_questions import TableQuestions, TableState
 
-Kind = Literal["combined", "tree", "trees", "hidden trees", "scores"]
+Kind = Literal["combined", "tree", "trees", "hidden trees", "scores", "tied scores"]
 _MEMBERS = {"combined": COMBINED} | {kind: ((kind, most),) for kind, most in KINDS.items()}
 
 
@@ -37,7 +37,8 @@ class Model(TableQuestions, Estimator):
     ----------
     kind
         "combined", or one member by itself: "tree" (one Chow–Liu tree, whose counts add exactly), "trees" (a mixture
-        of them), "hidden trees", or "scores" (a Gaussian mixture of normal scores)
+        of them), "hidden trees", "scores" (a Gaussian mixture of normal scores), or "tied scores" (one of many more
+        components, which share one covariance: for few rows)
     columns
         what columns are, by name: "number", "integer", "category", "boolean", "date", "text" or "ignore"; "auto": by
         themselves

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from likely.density.class_trees import ClassPairSums, ClassTreesPrior
 from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, level_counts, scored_numbers, unknown_rows
-from likely.density.combination import Member, MissingCells
+from likely.density.combination import TIED, Member, MissingCells
 from likely.density.hidden_trees import HiddenTreeDensity, HiddenTreePrior, Sums
 from likely.density.scores import ScoreDensity, ScorePrior, ScoreSums, ScoreTables
 from likely.density.structure import Structure
@@ -227,6 +227,8 @@ class StoredScores:
     product: Array
     counts: Array
     missing: Array
+    tied: bool = False
+    """whether all components have one covariance, and one sum of products"""
 
     @classmethod
     def of(cls, member: Member) -> Self:
@@ -235,9 +237,9 @@ class StoredScores:
         d: ScoreDensity = member.reference
         tables = _NONE if d.forest is None else d.forest.tables
         s: ScoreSums = member.sums
-        found = d.weights, d.mean, d.covariance, tables
+        found = d.weights, d.mean, d.covariance[:1] if prior.tied else d.covariance, tables
         sums = s.weight, s.score, s.product, s.tables
-        return cls(*_store_tables(prior.tables), *found, *sums, _counts(member))
+        return cls(*_store_tables(prior.tables), *found, *sums, _counts(member), prior.tied)
 
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
@@ -248,7 +250,7 @@ class StoredScores:
         _check_shape(self.counts, size)
         _check_shape(self.weight, k)
         _check_shape(self.reference_mean, k, m)
-        _check_shape(self.reference_covariance, k, m, m)
+        _check_shape(self.reference_covariance, 1 if self.tied else k, m, m)
         _check_sizes((self.score, self.reference_mean), (self.product, self.reference_covariance))
         _check_positive(self.reference_tables, self.reference_weights)
         for products in (self.reference_covariance, self.product):
@@ -259,10 +261,11 @@ class StoredScores:
         except np.linalg.LinAlgError:
             raise ValueError("expected covariances that are positive definite, got others") from None
         forest = None if tables is None else tables.of_components(k).with_tables(self.reference_tables)
-        parameters = self.reference_weights, self.reference_mean, self.reference_covariance
-        reference = ScoreDensity(columns, *parameters, tables, forest)
+        covariance = np.tile(self.reference_covariance, (k, 1, 1)) if self.tied else self.reference_covariance
+        parameters = self.reference_weights, self.reference_mean, covariance
+        reference = ScoreDensity(columns, *parameters, tables, forest, self.tied)
         sums = ScoreSums(self.weight, self.score, self.product, self.counts)
-        return Member("scores", ScorePrior(columns, tables), reference, sums)
+        return Member(TIED if self.tied else "scores", ScorePrior(columns, tables, self.tied), reference, sums)
 
 
 def _counts(member: Member) -> Array:

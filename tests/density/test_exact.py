@@ -20,7 +20,7 @@ from likely.density.table import fit_members
 from likely.density.trees import BINS
 
 N = 600
-KINDS = ("trees", "hidden trees", "scores")
+KINDS = ("trees", "hidden trees", "scores", "tied scores")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def joints(table):
     rows = table
     found = {kind: fit_member(kind, rows, 0).density for kind in (*KINDS, "tree", "class trees")}
     held_out = np.random.default_rng(1).random(N) < 0.2
-    members, weights = fit_members(rows, COMBINED, held_out, 0, lambda _: None)
+    members, weights = fit_members(rows, COMBINED, [held_out], 0, lambda _: None)
     return found | {"combination": Combination(rows.columns, weights, tuple(m.density for m in members))}
 
 

@@ -13,7 +13,7 @@ import pytest
 import likely
 from likely.datasets import penguins
 
-KINDS = ("combined", "tree", "trees", "hidden trees", "scores")
+KINDS = ("combined", "tree", "trees", "hidden trees", "scores", "tied scores")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
