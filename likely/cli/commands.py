@@ -121,7 +121,7 @@ def fit(
 @arguments.MODEL
 @arguments.ROWS
 @arguments.ANSWERED_ROWS
-@option("--of", metavar="NAME", help="Of a model of a whole table: which column to predict.")
+@option("--of", metavar="NAME", help="Of a model of a whole table: which column to predict; by default the group.")
 @arguments.GIVEN
 @option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
 @flag("--only", help="Write the answers without the rows.")
@@ -137,19 +137,20 @@ def predict(
     probabilities: bool,
     only: bool,
 ) -> None:
-    """Write rows with the likeliest class of each, and the probability of every class."""
+    """Write rows with the likeliest class of each, and the probability of every class; or with a column, or groups."""
     from likely.cli.models import Loaded
 
     to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
     if loaded.whole:
-        from likely.cli.whole_table import predicted
+        from likely.cli.whole_table import grouped, predicted
 
-        if of is None:
-            raise ValueError("expected --of NAME, the column to predict, of a model of a whole table, got none")
-        rows = opened_to_answer(data, form, to, loaded.missing)
+        rows, how = opened_to_answer(data, form, to, loaded.missing), {"probabilities": probabilities, "only": only}
         with progress_bar(rows, "predicting"):
-            out.write(predicted(loaded, rows, of, given, probabilities=probabilities, only=only), to)
+            if of is None:
+                out.write(grouped(loaded, rows, given, **how), to)
+            else:
+                out.write(predicted(loaded, rows, of, given, **how), to)
         return
     if of is not None or given:
         raise ValueError(f"expected --of and --given only of a model of a whole table, got one of {loaded.target!r}")
@@ -446,12 +447,16 @@ def inspect(file: str, missing: Sequence[str], form: str | None, as_json: bool) 
     from likely.cli.models import described
     from likely.persistence.saved import load
 
-    found = {"model": file, **described(load(file))}
+    model = load(file)
+    found = {"model": file, **described(model)}
+    whole = found["kind"] == "Model"
+    if whole:
+        from likely.cli.whole_table import described_groups, print_whole
+
+        found["groups"] = described_groups(model)
     if as_json:
         render.print_json(found)
-    elif found["kind"] == "Model":
-        from likely.cli.whole_table import print_whole
-
+    elif whole:
         print_whole(found)
     else:
         render.print_model(found)

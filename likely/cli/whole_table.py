@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likely.cli.models import Loaded
-from likely.cli.render import literal, new_console, plain_table, shown
+from likely.cli.render import literal, new_console, plain_table
 from likely.data.schema import check_name
 from likely.lazy import pa
+from likely.messages import shown
 
 if TYPE_CHECKING:
     from likely.data.rows import Rows
 
 _BARS, _MOST_VALUES, _WIDTH = 12, 20, 30
+# Columns that are shown of a group, and the nats by which they must differ from those of all rows.
+_MOST_SPECIAL, _SPECIAL = 3, 0.02
 
 
 def check_whole(model: Any, command: str) -> None:
@@ -223,6 +226,26 @@ def outliers(loaded: Loaded, rows: "Rows", most: int, given: Sequence[str]) -> I
     yield pa.table({**answers, **columns})
 
 
+def grouped(
+    loaded: Loaded, rows: "Rows", given: Sequence[str], *, probabilities: bool, only: bool
+) -> Iterator["pa.Table"]:
+    """Return the rows with the group of each, and the probability of every group."""
+    model, known = loaded.model, evidence(loaded, given)
+    k = len(model.group_weights_)
+    for batch, table in loaded.tables(rows):
+        p = np.empty((0, k)) if table is None else model.predict_proba(table, given=known)
+        answers = {model.answers: pa.array(p.argmax(axis=1), pa.int64())}
+        if probabilities:
+            answers |= {f"p({group})": pa.array(p[:, group]) for group in range(k)}
+        yield _beside(batch, answers, only=only)
+
+
+def _beside(batch: Any, answers: dict[str, Any], *, only: bool) -> "pa.Table":
+    """Return rows with answers beside them, or ``only`` these."""
+    names = [] if only else [name for name in batch.schema.names if name not in answers]
+    return pa.table({**{name: batch.column(name) for name in names}, **answers})
+
+
 def predicted(
     loaded: Loaded, rows: "Rows", of: str, given: Sequence[str], *, probabilities: bool, only: bool
 ) -> Iterator["pa.Table"]:
@@ -245,8 +268,7 @@ def predicted(
             if probabilities:
                 ends = model.predict_interval(table, column, given=known) if n else nothing
                 answers |= {"5 %": pa.array(ends[:, 0]), "95 %": pa.array(ends[:, 1])}
-        names = [] if only else [name for name in batch.schema.names if name not in answers]
-        yield pa.table({**{name: batch.column(name) for name in names}, **answers})
+        yield _beside(batch, answers, only=only)
 
 
 def print_dependence(model: Any, most: int, *, as_json: bool) -> None:
@@ -283,6 +305,15 @@ def described_whole(model: Any) -> dict[str, Any]:
     }
 
 
+def described_groups(model: Any) -> list[dict[str, Any]]:
+    """Return what the groups of a model are like, the largest first, and of each the most special column first."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in model.group_profiles_.to_pylist():
+        of = {name: row.pop(name) for name in ("group", "weight")}
+        found.setdefault(of["group"], {**of, "columns": []})["columns"].append(row)
+    return list(found.values())
+
+
 def whole_text(found: dict[str, Any]) -> str:
     """Return a few lines about a model of a whole table."""
     from collections import Counter
@@ -314,9 +345,15 @@ def print_whole(found: dict[str, Any]) -> None:
     pairs = plain_table("column", "depends on", "share", right=("share",))
     for pair in found["dependence"]:
         pairs.add_row(literal(pair["column"]), literal(pair["other"]), f"{pair['normalised']:.2f}")
+    groups = plain_table("group", "share", "special in", "there", right=("share",))
+    for group in found["groups"]:
+        special = [column for column in group["columns"] if column["difference"] >= _SPECIAL][:_MOST_SPECIAL]
+        for at, column in enumerate(special or group["columns"][:1]):
+            first = (str(group["group"]), f"{100 * group['weight']:.1f} %") if at == 0 else ("", "")
+            groups.add_row(*first, literal(column["column"]), literal(column["profile"]))
     console = new_console()
     title = f"Model of the whole table: {found['rows']:,.6g} rows, {len(found['columns'])} columns"
-    for part in (literal(title), "", columns, "", members, "", pairs):
+    for part in (literal(title), "", columns, "", members, "", pairs, "", groups):
         console.print(part)
 
 

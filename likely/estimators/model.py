@@ -18,6 +18,7 @@ from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
 from likely.families import on_one_line
 from likely.learn.out_of_core import HiddenRows
+from likely.model.questions import GROUP
 from likely.model.table_questions import TableQuestions, TableState
 
 Kind = Literal["combined", "tree", "trees", "hidden trees", "scores"]
@@ -52,6 +53,8 @@ class Model(TableQuestions, Estimator):
     ----------
     members_
         the members, and the weight of each
+    group_weights_, group_profiles_
+        how frequent the groups of rows are, and what each is like, column by column
     n_features_in_, feature_names_in_
         the number of columns, and their names if they have any
     schema_
@@ -71,6 +74,7 @@ class Model(TableQuestions, Estimator):
     """
 
     laws: ClassVar[Laws] = Laws(weights="reference", batches="reference", merge="reference", forget="reference")
+    answers: ClassVar[str] = GROUP
 
     kind: Kind = "combined"
     _: KW_ONLY

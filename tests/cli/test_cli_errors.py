@@ -39,7 +39,6 @@ def folder(tmp_path, monkeypatch):
     ("line", "parts"),
     [
         ("fit", ["DATA"]),
-        ("predict whole.likely rows.csv", ["--of NAME"]),
         ("explain whole.likely rows.csv", ["--of NAME"]),
         ("ask m.likely --of y", ["a model of a whole table", "Classifier"]),
         ("outliers m.likely rows.csv", ["a model of a whole table"]),

@@ -67,6 +67,25 @@ def test_predict_of_a_column(say, folder):
     assert (mass["5 %"] <= mass["95 %"]).all()
 
 
+def test_groups_are_shown_and_predicted(say, folder):
+    model = likely.load(folder / "birds.likely")
+    groups = json.loads(say("inspect", "birds.likely", "--json"))["groups"]
+    assert {each["group"]: each["weight"] for each in groups} == dict(enumerate(model.group_weights_))
+    assert [len(each["columns"]) for each in groups] == [8] * len(groups)
+    shown = say("inspect", "birds.likely")
+    assert "special in" in shown
+    assert groups[0]["columns"][0]["column"] in shown
+    say("predict", "birds.likely", "birds.csv", "-o", "out.csv")
+    out = pd.read_csv(folder / "out.csv")
+    assert out.group.tolist() == model.groups(penguins()).tolist()
+    shares = out[[f"p({group})" for group in range(len(groups))]].to_numpy()
+    np.testing.assert_allclose(shares, model.predict_proba(penguins()), rtol=1e-12)
+    say("predict", "birds.likely", "birds.csv", "--only", "--no-probabilities", "-o", "out.csv")
+    assert list(pd.read_csv(folder / "out.csv")) == ["group"]
+    (folder / "none.csv").write_text("species,year\n")
+    assert say("predict", "birds.likely", "none.csv", "--only").startswith("group,p(0)")
+
+
 def test_outliers_name_the_cell_to_blame(say, folder):
     birds = pd.read_csv(folder / "birds.csv")
     birds.loc[4, "bill_depth_mm"] = 99
