@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from likely.cli.models import Loaded
     from likely.data.rows import Rows
 
+_FOLDS = 10
+
 
 @click.group(
     cls=Group,
@@ -90,15 +92,7 @@ def fit(
         rows, target = folders_of(data), target or LABEL
         new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
-        if new.kind != "classifier" or new.together or not new.calibrate or new.unlabelled != "auto":
-            raise ValueError(
-                "expected --target NAME with --model, --together, --no-calibrate and --unlabelled, which are of a "
-                "classifier, got none"
-            )
-        rows = opened(data, form, new.missing)
-        from likely.estimators.model import Model
-
-        whole = Model(columns=new.columns or "auto", missing=tuple(new.missing), random_state=new.seed)
+        whole, rows = new.whole(), opened(data, form, new.missing)
         with progress_bar(rows, "learning"):
             whole.fit(rows)
         _save(whole, output, as_json, start)
@@ -123,7 +117,17 @@ def fit(
 @arguments.ANSWERED_ROWS
 @option("--of", metavar="NAME", help="Of a model of a whole table: which column to predict; by default the group.")
 @arguments.GIVEN
-@option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
+@option(
+    "--coverage",
+    type=float,
+    metavar="SHARE",
+    help="With --of a column of numbers or dates: the probability that the interval has, by default 0.9.",
+)
+@option(
+    "--probabilities/--no-probabilities",
+    default=True,
+    help="Write the probability of every class, or the interval of a number.",
+)
 @flag("--only", help="Write the answers without the rows.")
 @arguments.ESCAPE_FORMULAS
 def predict(
@@ -134,6 +138,7 @@ def predict(
     missing: Sequence[str],
     of: str | None,
     given: Sequence[str],
+    coverage: float | None,
     probabilities: bool,
     only: bool,
 ) -> None:
@@ -143,17 +148,20 @@ def predict(
     to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
     if loaded.whole:
-        from likely.cli.whole_table import grouped, predicted
+        from likely.cli.whole_table import check_coverage, grouped, predicted
 
         rows, how = opened_to_answer(data, form, to, loaded.missing), {"probabilities": probabilities, "only": only}
         with progress_bar(rows, "predicting"):
             if of is None:
+                check_coverage(coverage, "no --of")
                 out.write(grouped(loaded, rows, given, **how), to)
             else:
-                out.write(predicted(loaded, rows, of, given, **how), to)
+                out.write(predicted(loaded, rows, of, given, coverage, **how), to)
         return
-    if of is not None or given:
-        raise ValueError(f"expected --of and --given only of a model of a whole table, got one of {loaded.target!r}")
+    if of is not None or given or coverage is not None:
+        raise ValueError(
+            f"expected --of, --given and --coverage only of a model of a whole table, got one of {loaded.target!r}"
+        )
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, to, loaded.missing)
     with progress_bar(rows, "predicting"):
         out.write(loaded.predicted(rows, probabilities=probabilities, only=only), to)
@@ -162,27 +170,44 @@ def predict(
 @application.command(
     "likely evaluate people.csv --target income",
     "likely evaluate people.csv --target income --model naive-bayes --folds 5 --json",
+    "likely evaluate people.csv                 # a model of all columns",
+    "likely evaluate people.likely new.csv      # such a model that was fitted, on other rows",
 )
-@arguments.DATA
-@option("--target", "-t", metavar="NAME", required=True, help="The column that holds the label.")
-@option("--folds", least=2, default=10, help="Into how many cross-validation folds the rows are split.")
+@argument(
+    "data",
+    "[MODEL] DATA...",
+    "Tables, as of likely fit; or a model of all columns, written by it, and other rows.",
+    nargs=-1,
+    required=True,
+)
+@option("--target", "-t", metavar="NAME", help="The column that holds the label; without one, all columns are judged.")
+@option("--folds", least=2, help="Into how many cross-validation folds the rows are split: 10, of all columns 5.")
 @arguments.CLASSIFIER
 @arguments.JSON
-def evaluate(data: Sequence[str], target: str, folds: int, new: New, form: str | None, as_json: bool) -> None:
-    """Say how well a model predicts rows that it has not seen: each by a model of the others."""
+def evaluate(
+    data: Sequence[str], target: str | None, folds: int | None, new: New, form: str | None, as_json: bool
+) -> None:
+    """Say how well a model predicts rows that it has not seen: each by a model of the others, or by one from a file."""
     from likely.cli import render
+    from likely.persistence.file import is_model
 
+    if target is None or is_model(data[0]):
+        from likely.cli.whole_table import evaluated, print_table_evaluation
+
+        found = evaluated(data, target, folds, new, form)
+        print_table_evaluation(found, as_json=as_json)
+        return
     model = new.model()
     rows = opened(data, form, new.missing)
     with progress_bar(rows, "evaluating"):
-        found = model.evaluate(rows, target, folds=folds, random_state=new.seed)
+        measured = model.evaluate(rows, target, folds=folds or _FOLDS, random_state=new.seed)
     if as_json:
-        measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
-        classes, confusion = found.classes.tolist(), found.confusion.tolist()
-        counts = {"target": target, "rows": found.rows, "folds": found.folds}
+        measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in measured.measures.items()}
+        classes, confusion = measured.classes.tolist(), measured.confusion.tolist()
+        counts = {"target": target, "rows": measured.rows, "folds": measured.folds}
         render.print_json({**counts, **measures, "classes": classes, "confusion": confusion})
     else:
-        render.print_evaluation(found)
+        render.print_evaluation(measured)
 
 
 @application.command(

@@ -5,18 +5,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likely.cli.arguments import New
+from likely.cli.io import opened
 from likely.cli.models import Loaded
 from likely.cli.render import literal, new_console, plain_table
+from likely.data.progress import progress_bar
 from likely.data.schema import check_name
 from likely.lazy import pa
 from likely.messages import shown
 
 if TYPE_CHECKING:
     from likely.data.rows import Rows
+    from likely.model.table_evaluation import TableEvaluation
 
 _BARS, _MOST_VALUES, _WIDTH = 12, 20, 30
 # Columns that are shown of a group, and the nats by which they must differ from those of all rows.
 _MOST_SPECIAL, _SPECIAL = 3, 0.02
+_FOLDS = 5
 
 
 def check_whole(model: Any, command: str) -> None:
@@ -246,12 +251,32 @@ def _beside(batch: Any, answers: dict[str, Any], *, only: bool) -> "pa.Table":
     return pa.table({**{name: batch.column(name) for name in names}, **answers})
 
 
+def check_coverage(coverage: float | None, without: str | None = None) -> None:
+    """Raise if an interval is asked for that is none; ``without``: what was said, instead of what has one."""
+    if coverage is None:
+        return
+    if without is not None:
+        raise ValueError(f"expected --coverage with --of, a column of numbers or dates, got {without}")
+    if not 0 < coverage < 1:
+        raise ValueError(f"expected --coverage between 0 and 1, such as 0.9, got {coverage:g}")
+
+
 def predicted(
-    loaded: Loaded, rows: "Rows", of: str, given: Sequence[str], *, probabilities: bool, only: bool
+    loaded: Loaded,
+    rows: "Rows",
+    of: str,
+    given: Sequence[str],
+    coverage: float | None = None,
+    *,
+    probabilities: bool,
+    only: bool,
 ) -> Iterator["pa.Table"]:
-    """Return the rows with what a column is expected to be: the likeliest value, or the mean with a 90 % interval."""
+    """Return the rows with what a column is expected to be: the likeliest value, or the mean with an interval."""
     model, known, column = loaded.model, evidence(loaded, given), _column(loaded, of)
     categories = _is_yes_no(loaded, of) or any(c.name == of and c.kind == "category" for c in loaded.schema.columns)
+    check_coverage(coverage, f"{of!r}" if categories else None if probabilities else "--no-probabilities")
+    held = coverage or 0.9
+    ends = tuple(f"{100 * q:g} %" for q in np.round([(1 - held) / 2, (1 + held) / 2], 12))
     for batch, table in loaded.tables(rows):
         answers: dict[str, Any] = {}
         n = 0 if table is None else table.rows
@@ -266,9 +291,75 @@ def predicted(
             mean = model.predict(table, column, known) if n else nothing[:, 0]
             answers[f"predicted {of}"] = pa.array(mean)
             if probabilities:
-                ends = model.predict_interval(table, column, given=known) if n else nothing
-                answers |= {"5 %": pa.array(ends[:, 0]), "95 %": pa.array(ends[:, 1])}
+                found = model.predict_interval(table, column, held, known) if n else nothing
+                answers |= {end: pa.array(found[:, k]) for k, end in enumerate(ends)}
         yield _beside(batch, answers, only=only)
+
+
+def evaluated(
+    data: Sequence[str], target: str | None, folds: int | None, new: "New", form: str | None
+) -> "TableEvaluation":
+    """Evaluate a model of all columns: one from a file, which comes first, on other rows, or by cross-validation."""
+    from likely.persistence.file import is_model
+
+    if not is_model(data[0]):
+        rows = opened(data, form, new.missing)
+        with progress_bar(rows, "evaluating"):
+            return new.whole().evaluate(rows, folds=folds or _FOLDS, random_state=new.seed)  # type: ignore[no-any-return]
+    model, *others = data
+    if target is not None or folds is not None or new.said:
+        raise ValueError(
+            f"expected --missing, --format and --json alone beside the model file {model!r}, got another option: the "
+            "model is fitted already"
+        )
+    loaded = Loaded.read(model, new.missing)
+    check_whole(loaded.model, "evaluate MODEL DATA")
+    if not others:
+        raise ValueError(f"expected rows to evaluate {model!r} on, got none: likely evaluate {model} DATA")
+    rows = opened(others, form, loaded.missing, typed=False)
+    with progress_bar(rows, "evaluating"):
+        return loaded.model.evaluate(rows)  # type: ignore[no-any-return]
+
+
+def print_table_evaluation(found: "TableEvaluation", *, as_json: bool) -> None:
+    """Print how good a model of all columns is on rows that it has not seen, column by column."""
+    from likely.cli import render
+    from likely.model.table_evaluation import HEADS
+
+    lines = found.as_table().to_pylist()
+    if as_json:
+        columns = [{name: x for name, x in line.items() if x is not None} for line in lines]
+        counts = {"target": None, "rows": found.rows, "folds": found.folds, "log_density": found.log_density}
+        render.print_json({**counts, "columns": columns})
+        return
+    console = new_console()
+    console.print(literal(f"{found.title}."))
+    for kind, names, meaning in (
+        ("number", ("rmse", "r2", "crps", "coverage"), _OF_NUMBERS),
+        ("category", ("accuracy", "most_frequent", "log_loss", "unseen"), _OF_CATEGORIES),
+    ):
+        own = [line for line in lines if line["kind"] == kind]
+        if not own:
+            continue
+        heads = [HEADS.get(name, name) for name in names]
+        table = plain_table("column", "cells", *heads, right=("cells", *heads))
+        for line in own:
+            measures = (_measure(name, line[name]) for name in names)
+            table.add_row(literal(line["column"]), f"{line['cells']:,}", *measures)
+        for part in ("", table, literal(meaning, "dim")):
+            console.print(part)
+
+
+def _measure(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name in ("accuracy", "most_frequent", "coverage"):
+        return f"{100 * value:.1f} %"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+_OF_NUMBERS = "Each cell predicted by the others of its row; RMSE and CRPS in standard deviations of the column."
+_OF_CATEGORIES = "Each cell predicted by the others of its row; beside it the share of the most frequent category."
 
 
 def print_dependence(model: Any, most: int, *, as_json: bool) -> None:

@@ -1,24 +1,29 @@
 """The joint of a whole table, without a target: every question is answered from it."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from likely.data.labels import read_weights
 from likely.data.progress import ProgressLine
 from likely.data.rows import Rows
 from likely.data.schema import Schema
 from likely.data.table import CellBuffer
 from likely.density.combination import COMBINED, KINDS
 from likely.density.table import TableJoint
+from likely.engines import engine_of
 from likely.estimators import fitting
 from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
 from likely.families import on_one_line
 from likely.learn.out_of_core import HiddenRows
+from likely.model.evaluation import shuffled_folds
 from likely.model.questions import GROUP
+from likely.model.readers import TableReader
+from likely.model.table_evaluation import TableEvaluation, TableSums
 from likely.model.table_questions import TableQuestions, TableState
 
 Kind = Literal["combined", "tree", "trees", "hidden trees", "scores"]
@@ -153,6 +158,68 @@ class Model(TableQuestions, Estimator):
         copy._state = TableState(state.reader, state.joint.emptied())
         return copy
 
+    def evaluate(
+        self, X: Any, *, folds: int | None = None, sample_weight: Any = None, random_state: Any = 0
+    ) -> TableEvaluation:
+        """Return how good the joint is on other rows: log p(x), and each cell predicted by the others of its row.
+
+        Without ``folds`` it is the joint as it is fitted, which should not have learned these rows; they may be in
+        files or in partitions of an engine. With ``folds`` the rows are assigned to so many cross-validation folds, in
+        memory, and each is predicted by a model of the others; the model itself stays as it is, fitted or not.
+
+        Parameters
+        ----------
+        X
+            rows, as ``fit`` takes them
+        folds
+            into how many cross-validation folds they are split
+        sample_weight
+            how much each row counts
+        random_state
+            the seed by which rows are assigned to folds
+
+        Examples
+        --------
+        >>> from likely import Model
+        >>> from likely.datasets import penguins
+        >>> found = Model("tree").evaluate(penguins(), folds=3)
+        >>> found.measures["species"]["accuracy"] > 0.9
+        True
+        """
+        if folds is None:
+            return TableEvaluation(self._measured(X, sample_weight))
+        kinds, seed = self._kinds(), self._seed()
+        reader, rows = fitting.open_hidden(self.plan(), X, sample_weight, in_memory=True)
+        table, weights = rows.table, rows.weights
+        if weights is not None:
+            table, weights = table.taken(weights > 0), weights[weights > 0]
+        fold_of = shuffled_folds(np.zeros(table.rows, dtype=np.int64), folds, random_state)
+        found = []
+        with ProgressLine(self.progress) as line:
+            for fold in range(folds):
+                held = fold_of == fold
+                own, others = (None, None) if weights is None else (weights[held], weights[~held])
+                joint = TableJoint.fit(table.taken(~held), others, kinds, seed, line)
+                found.append(TableSums.of(joint, reader, table.taken(held), own))
+        return TableEvaluation(reduce(TableSums.plus, found), int(folds))
+
+    def _measured(self, X: Any, sample_weight: Any) -> TableSums:
+        """Add up over rows what is measured of the joint as it is fitted."""
+        state = self.fitted()
+        reader, joint = state.reader, state.joint
+        if sample_weight is not None:
+            table = reader.read(X)
+            found = TableSums.of(joint, reader, table, read_weights(sample_weight, table.rows))
+        elif isinstance(reader, TableReader) and engine_of(X) is not None:
+            work = partial(_measures, reader=reader, joint=joint)
+            found = reader.opened(X).reduce(work, TableSums.plus)
+        else:
+            parts = [TableSums.of(joint, reader, table, None) for table in reader.batches(X)]
+            found = reduce(TableSums.plus, parts)
+        if not found.rows:
+            raise ValueError("expected at least one row to evaluate, got none")
+        return found
+
     def plan(self) -> Plan:
         """Return what is to be fitted."""
         return Plan("Model", lambda *_: (), "table", columns=self.columns, missing=self.missing, count_dates=True)
@@ -182,6 +249,11 @@ class Model(TableQuestions, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         return tags_of("density_estimator")
+
+
+def _measures(rows: Rows, reader: TableReader, joint: TableJoint) -> TableSums:
+    tables = reader.schema.tables(rows, note=False, predicting=True)
+    return reduce(TableSums.plus, (TableSums.of(joint, reader, table, None) for table in tables))
 
 
 def _learned(rows: Rows, schema: Schema, joint: TableJoint) -> TableJoint:

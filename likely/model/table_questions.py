@@ -20,6 +20,7 @@ from likely.model.group_profiles import group_profiles
 from likely.model.questions import Questions, random_generator
 from likely.model.readers import Reader
 from likely.model.state import not_fitted
+from likely.model.table_evaluation import quantiles
 from likely.statistics import Array, Labels
 
 Evidence = Mapping[Any, Any] | None
@@ -285,9 +286,7 @@ class TableQuestions:
         parts = []
         for _, p in found:
             spread = state.joint.distribution(column, p, known.evidence, j)
-            running = np.cumsum(spread.p, axis=1)
-            places = [(running < at - 1e-12).sum(axis=1) for at in wanted]
-            parts.append(spread.values[np.minimum(np.stack(places, axis=1), len(spread.values) - 1)])
+            parts.append(quantiles(spread, wanted))
         return state.reader.as_asked(j, np.concatenate(parts))
 
     def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> NDArray[Any]:

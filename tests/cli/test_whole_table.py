@@ -86,6 +86,41 @@ def test_groups_are_shown_and_predicted(say, folder):
     assert say("predict", "birds.likely", "none.csv", "--only").startswith("group,p(0)")
 
 
+def test_evaluation_of_a_fitted_model_on_other_rows(say, folder):
+    birds = pd.read_csv(folder / "birds.csv").sample(frac=1, random_state=0)
+    birds[:250].to_csv(folder / "some.csv", index=False)
+    birds[250:].to_csv(folder / "others.csv", index=False)
+    say("fit", "some.csv", "-o", "some.likely", "--kind", "tree")
+    model = likely.load(folder / "some.likely")
+    assert model.kind == "tree"
+    want = model.evaluate(str(folder / "others.csv"))
+    told = json.loads(say("evaluate", "some.likely", "others.csv", "--json"))
+    assert (told["rows"], told["folds"], told["log_density"]) == (94, None, want.log_density)
+    assert {each["column"]: each.get("r2") for each in told["columns"]} == {
+        name: measures.get("r2") for name, measures in want.measures.items()
+    }
+    shown = say("evaluate", "some.likely", "others.csv")
+    assert "94 rows" in shown
+    assert f"{100 * want.measures['species']['accuracy']:.1f} %" in shown
+
+
+def test_evaluation_of_all_columns_by_cross_validation(say):
+    told = json.loads(say("evaluate", "birds.csv", "--kind", "tree", "--folds", "3", "--seed", "4", "--json"))
+    want = likely.Model("tree", random_state=4).evaluate(penguins(), folds=3, random_state=4)
+    assert told["log_density"] == pytest.approx(want.log_density, rel=1e-9)
+    assert told["folds"] == 3
+    assert json.loads(say("evaluate", "birds.csv", "--kind", "tree", "--json"))["folds"] == 5
+
+
+def test_intervals_of_another_coverage(say, folder):
+    model = likely.load(folder / "birds.likely")
+    say("predict", "birds.likely", "birds.csv", "--of", "body_mass_g", "--only", "--coverage", ".5", "-o", "mass.csv")
+    mass = pd.read_csv(folder / "mass.csv")
+    assert list(mass) == ["predicted body_mass_g", "25 %", "75 %"]
+    want = model.predict_interval(penguins(), of="body_mass_g", coverage=0.5)
+    np.testing.assert_array_equal(mass[["25 %", "75 %"]], want)
+
+
 def test_outliers_name_the_cell_to_blame(say, folder):
     birds = pd.read_csv(folder / "birds.csv")
     birds.loc[4, "bill_depth_mm"] = 99
