@@ -13,7 +13,7 @@ from likely.data.schema import Schema
 from likely.data.table import CellBuffer
 from likely.density.combination import COMBINED, KINDS
 from likely.density.table import TableJoint
-from likely.engines import engine_of
+from likely.engines import check_no_weights, engine_of
 from likely.estimators import fitting
 from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
@@ -101,6 +101,7 @@ class Model(TableQuestions, Estimator):
             how much each row counts: a weight of 2 is the row twice
         """
         kinds = self._kinds()
+        check_no_weights(X, sample_weight)
         reader, rows = fitting.open_hidden(self.plan(), X, sample_weight)
         if rows.table.rows == 0:
             raise ValueError("expected at least one row to learn from, got none")
@@ -124,17 +125,26 @@ class Model(TableQuestions, Estimator):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
-        state = self.fitted()
-        reader, batch = fitting.more_hidden(state.reader, X, sample_weight)
-        self._state = TableState(reader, state.joint.plus(batch.table, batch.weights))
+        self._state = self._with(X, sample_weight)
         return self
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Unlearn rows that were learned: their sums, expected under the same reference, are subtracted."""
         state = self.fitted()
-        _, batch = fitting.more_hidden(state.reader, X, sample_weight)
-        self._state = TableState(state.reader, state.joint.plus(batch.table, batch.weights, -1.0).checked(state.joint))
+        self._state = TableState(state.reader, self._with(X, sample_weight, -1.0).joint.checked(state.joint))
         return self
+
+    def _with(self, X: Any, sample_weight: Any, sign: float = 1.0) -> TableState:
+        """Return the state that has learned more rows, or forgotten some; those in partitions are where they are."""
+        state = self.fitted()
+        reader, joint = state.reader, state.joint
+        if isinstance(reader, TableReader) and engine_of(X) is not None:
+            check_no_weights(X, sample_weight)
+            rows = reader.opened(X)
+            found = rows.reduce(partial(_learned, schema=reader.schema, joint=joint.emptied()), TableJoint.merged)
+            return TableState(reader.with_ranges_in(rows), joint.merged(found, sign))
+        reader, batch = fitting.more_hidden(reader, X, sample_weight)
+        return TableState(reader, joint.plus(batch.table, batch.weights, sign))
 
     def merge(self, *others: Self) -> Self:
         """Learn what other models with the same reference have learned: copies that ``emptied`` gave."""
@@ -189,6 +199,7 @@ class Model(TableQuestions, Estimator):
         if folds is None:
             return TableEvaluation(self._measured(X, sample_weight))
         kinds, seed = self._kinds(), self._seed()
+        check_no_weights(X, sample_weight)
         reader, rows = fitting.open_hidden(self.plan(), X, sample_weight, in_memory=True)
         table, weights = rows.table, rows.weights
         if weights is not None:
@@ -207,6 +218,7 @@ class Model(TableQuestions, Estimator):
         """Add up over rows what is measured of the joint as it is fitted."""
         state = self.fitted()
         reader, joint = state.reader, state.joint
+        check_no_weights(X, sample_weight)
         if sample_weight is not None:
             table = reader.read(X)
             found = TableSums.of(joint, reader, table, read_weights(sample_weight, table.rows))

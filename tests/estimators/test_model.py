@@ -116,6 +116,12 @@ def test_missing_cells_are_filled_and_others_stay(models, birds, kind):
     assert draws[0] != draws[1]
 
 
+def test_several_draws_are_those_of_a_loop_with_one_generator(models, birds):
+    rng, given = np.random.default_rng(0), {"body_mass_g": (4000, 4001)}
+    one_by_one = [models["combined"].impute(birds, how="draw", given=given, random_state=rng) for _ in range(3)]
+    assert models["combined"].impute(birds, how="draw", draws=3, given=given, random_state=0) == one_by_one
+
+
 def test_frames_come_back_as_they_are(models, birds):
     frame = birds.to_pandas()
     assert isinstance(models["combined"].impute(frame), pd.DataFrame)
@@ -503,6 +509,7 @@ def test_evidence_that_cannot_be(models, birds, given, words):
         (lambda m, b: m.predict_interval(b, of="body_mass_g", coverage=2), "coverage between 0 and 1"),
         (lambda m, b: m.impute(b, how="median"), "how='mean' or 'draw'"),
         (lambda m, b: m.impute(b, draws=3), "how='draw'"),
+        (lambda m, b: m.impute(b, how="draw", draws=2.5), "expected draws, 1 or more.*2.5"),
         (lambda m, _: m.sample(-1), "a whole number of rows"),
         (lambda _, b: likely.Model("forest").fit(b), "kind among"),
         (lambda _, b: likely.Model(random_state="x").fit(b), "random_state as a whole number"),
