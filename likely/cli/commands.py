@@ -285,6 +285,7 @@ def cluster(
 @arguments.ROWS
 @several("--row", least=1, default=[1], help="Which row, counted from 1. May be repeated.")
 @option("--of", metavar="NAME", help="Of a model of a whole table: which column to explain.")
+@arguments.GIVEN
 @option("--label", help="For which class; by default the likeliest.")
 @option("--against", help="Against which class; by default the next.")
 @arguments.INPUT_FORMAT
@@ -295,6 +296,7 @@ def explain(
     data: str,
     row: Sequence[int],
     of: str | None,
+    given: Sequence[str],
     label: str | None,
     against: str | None,
     form: str | None,
@@ -313,8 +315,12 @@ def explain(
 
         if of is None:
             raise ValueError("expected --of NAME, the column to explain, of a model of a whole table, got none")
-        print_column_explanations(loaded, table, of, row, as_json=as_json)
+        if label is not None or against is not None:
+            raise ValueError("expected --label and --against only of a model with a target, got one of a whole table")
+        print_column_explanations(loaded, table, of, row, given, as_json=as_json)
         return
+    if of is not None or given:
+        raise ValueError(f"expected --of and --given only of a model of a whole table, got one of {loaded.target!r}")
     found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
     if as_json:
         render.print_json({"rows": [render.explanation_dict(found, i, number) for i, number in enumerate(row)]})
@@ -336,6 +342,7 @@ def explain(
     help="The mean of a number and the likeliest category; or a draw of all that could be.",
 )
 @option("--draws", least=1, help="With --how draw: write every row so often, each with the number of its draw.")
+@arguments.GIVEN
 @arguments.DRAW_SEED
 @arguments.ESCAPE_FORMULAS
 def impute(
@@ -346,6 +353,7 @@ def impute(
     missing: Sequence[str],
     how: str,
     draws: int | None,
+    given: Sequence[str],
     seed: int | None,
 ) -> None:
     """Write the same rows with their missing cells filled, given all other cells, and the label if there is one."""
@@ -357,7 +365,7 @@ def impute(
         raise ValueError(f"expected --how draw with --draws, got --how {how}")
     rows = opened_to_answer(data, form, to, loaded.missing, verbatim=False)
     with progress_bar(rows, "filling"):
-        out.write(loaded.filled(rows, how, seed, draws), to)
+        out.write(loaded.filled(rows, how, seed, draws, given), to)
 
 
 @application.command(

@@ -449,13 +449,13 @@ def print_whole(found: dict[str, Any]) -> None:
 
 
 def print_column_explanations(
-    loaded: Loaded, table: Any, of: str, rows: Sequence[int], *, as_json: bool, half: int = 14
+    loaded: Loaded, table: Any, of: str, rows: Sequence[int], given: Sequence[str], *, as_json: bool, half: int = 14
 ) -> None:
     """Print what each known cell of a row adds to the answer about a column."""
     from likely.cli import render
     from likely.statistics import plain_label
 
-    found = loaded.model.explain(table, _column(loaded, of))
+    found = loaded.model.explain(table, _column(loaded, of), evidence(loaded, given))
     numeric, dates = found.against is None, found.label.dtype.kind == "M"
     labels = [] if found.against is None else _names(loaded, of, found.label)
     others = [] if found.against is None else _names(loaded, of, found.against)

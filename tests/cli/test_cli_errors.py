@@ -40,6 +40,10 @@ def folder(tmp_path, monkeypatch):
     [
         ("fit", ["DATA"]),
         ("explain whole.likely rows.csv", ["--of NAME"]),
+        ("explain whole.likely rows.csv --of y --label a", ["--label", "a whole table"]),
+        ("explain m.likely rows.csv --of x", ["--of", "'y'"]),
+        ("impute m.likely rows.csv --given x=1", ["--given", "'y'"]),
+        ("impute whole.likely rows.csv --given nothing=1", ["nothing"]),
         ("predict whole.likely rows.csv --coverage .5", ["--coverage", "no --of"]),
         ("predict whole.likely rows.csv --of y --coverage .5", ["--coverage", "'y'"]),
         ("predict whole.likely rows.csv --of x --coverage .5 --no-probabilities", ["--no-probabilities"]),

@@ -146,6 +146,22 @@ def test_draws_are_rows_of_the_table(say, folder):
     assert not filled.isna().any().any()
 
 
+def test_evidence_for_filled_cells_and_explanations(say, folder):
+    model = likely.load(folder / "birds.likely")
+    given = {"island": "Dream", "year": (2008, None)}
+    said = ["--given", "island=Dream", "--given", "year=2008.."]
+    (folder / "holes.csv").write_text("species,island,body_mass_g\n,,3500\nGentoo,,\n")
+    say("impute", "birds.likely", "holes.csv", *said, "-o", "filled.csv")
+    filled = pd.read_csv(folder / "filled.csv")
+    want = model.impute(str(folder / "holes.csv"), given=given).to_pandas()
+    assert filled.species.tolist() == want.species.tolist()
+    assert filled.island.tolist() == ["Dream", "Dream"]
+    told = json.loads(say("explain", "birds.likely", "birds.csv", "--of", "species", *said, "--json"))["rows"][0]
+    explained = model.explain(penguins().slice(0, 1), of="species", given=given)
+    assert told["total"] == pytest.approx(explained.total[0], rel=1e-9)
+    assert told["total"] != pytest.approx(model.explain(penguins().slice(0, 1), of="species").total[0])
+
+
 def test_dependence_and_explanations(say):
     pairs = json.loads(say("dependence", "birds.likely", "-n", "3", "--json"))["pairs"]
     assert len(pairs) == 3
