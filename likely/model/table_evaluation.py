@@ -51,41 +51,52 @@ class NumberSums(NamedTuple):
     """the weight of the cells within their intervals"""
 
     @classmethod
-    def of(cls, unit: float, truth: Array, spread: Distribution, weights: Array) -> Self:
+    def of(cls, truth: Array, spread: Distribution, weights: Array) -> Self:
         """Add up over cells, which have these distributions given the others of their rows."""
         values, p = spread
-        running = np.cumsum(p, axis=1)
-        ends = interval(spread, COVERAGE)
-        with np.errstate(over="ignore"):
-            steps, far = np.diff(values) / unit, np.abs(values - truth[:, None]) / unit
-            crps = (p * far).sum(axis=1) - (running[:, :-1] * (1 - running[:, :-1])) @ steps
-            error = (p @ (values / unit)) - truth / unit
-        mean = float(np.average(truth, weights=weights))
+        largest = max(float(np.abs(truth).max()), np.finfo(np.float64).tiny)
+        mean = largest * float(np.average(truth / largest, weights=weights))
+        error, deviation = p @ values - truth, truth - mean
+        # Squares of huge numbers would be infinite, and those of tiny ones 0.
+        unit = max(float(np.abs(error).max()), float(np.abs(deviation).max()), np.finfo(np.float64).tiny)
+        running, ends = np.cumsum(p, axis=1), interval(spread, COVERAGE)
+        apart = (running[:, :-1] * (1 - running[:, :-1])) @ (np.diff(values) / unit)
+        crps = (p * (np.abs(values - truth[:, None]) / unit)).sum(axis=1) - apart
         inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
         return cls(
             unit,
             len(truth),
             float(weights.sum()),
             mean,
-            float(weights @ (truth / unit - mean / unit) ** 2),
-            float(weights @ error**2),
+            float(weights @ (deviation / unit) ** 2),
+            float(weights @ (error / unit) ** 2),
             float(weights @ crps),
             float(weights @ inside),
+        )
+
+    def in_unit(self, unit: float) -> Self:
+        """Return the same sums in another unit."""
+        ratio = self.unit / unit
+        return self._replace(
+            unit=unit, scatter=ratio**2 * self.scatter, squares=ratio**2 * self.squares, crps=ratio * self.crps
         )
 
     def plus(self, other: Self) -> Self:
         """Return the sums of the cells of both."""
         if not other.cells or not self.cells:
             return self if self.cells else other
-        ratio, weight = other.unit / self.unit, self.weight + other.weight
-        apart = other.mean / self.unit - self.mean / self.unit
+        away = other.mean - self.mean
+        unit = max(self.unit, other.unit, abs(away))
+        one, two = self.in_unit(unit), other.in_unit(unit)
+        weight = self.weight + other.weight
         return self._replace(
+            unit=unit,
             cells=self.cells + other.cells,
             weight=weight,
-            mean=self.mean + (other.mean - self.mean) * (other.weight / weight),
-            scatter=self.scatter + ratio**2 * other.scatter + apart**2 * (self.weight * other.weight / weight),
-            squares=self.squares + ratio**2 * other.squares,
-            crps=self.crps + ratio * other.crps,
+            mean=self.mean + away * (other.weight / weight),
+            scatter=one.scatter + two.scatter + (away / unit) ** 2 * (self.weight * other.weight / weight),
+            squares=one.squares + two.squares,
+            crps=one.crps + two.crps,
             covered=self.covered + other.covered,
         )
 
@@ -104,6 +115,9 @@ class NumberSums(NamedTuple):
             "crps": float(crps),
             "coverage": self.covered / self.weight,
         }
+
+
+_NO_NUMBERS = NumberSums(1.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class CategorySums(NamedTuple):
@@ -204,9 +218,8 @@ def _measured(joint: TableJoint) -> list[int]:
 def _nothing(joint: TableJoint, reader: Reader) -> TableSums:
     columns: dict[str, ColumnSums] = {}
     for j in _measured(joint):
-        column = joint.columns[j]
-        number = NumberSums(column.scale, *(0,) * 7) if isinstance(column, NumberColumn) else None
-        columns[reader.columns.name(j)] = number or CategorySums(0, {}, 0.0, 0.0, 0)
+        number = isinstance(joint.columns[j], NumberColumn)
+        columns[reader.columns.name(j)] = _NO_NUMBERS if number else CategorySums(0, {}, 0.0, 0.0, 0)
     return TableSums(0, 0.0, 0.0, columns)
 
 
@@ -217,9 +230,9 @@ def _of_column(joint: TableJoint, reader: Reader, j: int, rows: Encoded, table: 
     p = joint.combination.marginals(asked, [j])[0] if there.any() else np.zeros((0, column.support))
     if isinstance(column, NumberColumn):
         if not there.any():
-            return NumberSums(column.scale, *(0,) * 7)
+            return _NO_NUMBERS
         spread = joint.distribution(column, p, None, j)
-        return NumberSums.of(column.scale, finite_cells(table, j)[there], spread, weights[there])
+        return NumberSums.of(finite_cells(table, j)[there], spread, weights[there])
     values = joint.values_of(j)
     codes = Block(table, [j]).values()[:, 0]
     known = codes[there].astype(np.int64)

@@ -601,20 +601,66 @@ def test_two_ranges_of_many_rows_are_near_those_of_few():
     np.testing.assert_allclose(many, few, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        1e15 + np.random.default_rng(0).normal(size=(200, 2)),
-        2.0**62 + np.arange(200.0)[:, None] * [1, 3],
-        np.random.default_rng(0).normal(size=(200, 2)) * 1e200,
-        np.array([[1.7e308, -1.7e308], [1.0, 2.0]] * 50) + np.random.default_rng(0).normal(size=(100, 1)),
-    ],
-    ids=["next to each other", "identifiers", "huge", "the largest"],
-)
-def test_numbers_at_the_ends_of_what_floats_hold(X, tmp_path):
-    model = likely.Model().fit(X)
+NORMAL, RISING = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200.0)[:, None]
+ENDS = {
+    "next to each other": 1e15 + NORMAL,
+    "identifiers": 2.0**62 + RISING * [1, 3],
+    "huge": NORMAL * 1e200,
+    "squares beyond": NORMAL * 1e155,
+    "nearly the largest": NORMAL * 1e305,
+    "the largest": np.array([[1e306, -1e306], [1.0, 2.0]] * 100) + NORMAL,
+    "all sizes": np.sign(RISING - 99.5) * 10.0 ** np.random.default_rng(0).uniform(-300, 300, (200, 2)),
+    "floats without 1 between": 1e16 + RISING * [1, 2],
+    "few of them": 1e16 + np.random.default_rng(0).integers(0, 5, (200, 2)),
+    "and far away": np.append(1e16 + RISING * [1, 2], [[0.0, 1e300]], axis=0),
+    "neighbours": 1.0 + RISING * [2.0**-52, 2.0**-51],
+    "huge neighbours": 1e300 * (1.0 + RISING * [2.0**-52, 2.0**-51]),
+    "two neighbours": np.where(RISING % [2, 3] == 0, 1.0, np.nextafter(1.0, 2.0)),
+    "subnormal beside others": np.append(NORMAL * 1e-310, NORMAL, axis=0),
+    "subnormal beside an atom": np.append(np.ones((200, 2)), NORMAL * 1e-310, axis=0),
+    "the smallest": np.full((200, 2), 5e-324),
+    "one row": np.array([[1e305, -1e305]]),
+    "three rows": np.array([[1e306, -1e306], [0.0, 0.0], [-1e306, 1e306]]),
+    "unsigned": pd.DataFrame({"a": np.uint64(2**64 - 1) - np.arange(200).astype(np.uint64), "b": NORMAL[:, 0]}),
+    "signed": pd.DataFrame({"a": [-(2**63), 2**63 - 1, 0, 5] * 50, "b": NORMAL[:, 0]}),
+}
+
+
+@pytest.mark.parametrize("X", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("kind", ["combined", "tree"])
+def test_numbers_at_the_ends_of_what_floats_hold(X, kind, tmp_path):
+    model = likely.Model(kind).fit(X)
     model.save(tmp_path / "m.likely")
-    assert np.isfinite(likely.load(tmp_path / "m.likely").log_density(X)).all()
+    same = likely.load(tmp_path / "m.likely")
+    assert np.isfinite(same.log_density(X)).all()
+    np.testing.assert_array_equal(same.log_density(X), model.log_density(X))
+    found = model.surprise(X)
+    assert np.isfinite(found.rows).all()
+    assert np.isfinite(found.cells).all()
+    ends = model.predict_interval(X, of=0)
+    assert np.isfinite(ends).all()
+    assert (ends[:, 0] <= ends[:, 1]).all()
+    assert np.isfinite(model.predict(X, of=0)).all()
+    assert len(model.sample(20, 0, missing=True)) == 20
+    assert not np.isinf([x for each in model.evaluate(X).measures.values() for x in each.values()]).any()
+    assert np.isfinite(model.group_profiles_["deviation"].to_numpy()).all()
+    np.testing.assert_allclose(model.partial_fit(X).forget(X).log_density(X), same.log_density(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("X", [[[1.7e308], [-1.7e308]], [[1.7e308]] * 50, [[1e307], [1.0]] * 30])
+def test_numbers_beyond_what_can_be_reckoned_with_are_refused(X):
+    with pytest.raises(ValueError, match=r"between -1e\+306 and 1e\+306, got .*: divide them by a large number"):
+        likely.Model("tree").fit(np.array(X))
+
+
+@every_kind
+@pytest.mark.parametrize("x", [1e100, 1e306, -1.79e308, 5e-324])
+def test_no_number_is_impossible(kind, x):
+    model = likely.Model(kind).fit(np.random.default_rng(0).normal(size=(100, 2)))
+    rows = [[x, 0.1]]
+    assert np.isfinite(model.log_density(rows)).all()
+    assert np.isfinite(model.surprise(rows).cells).all()
+    assert np.isfinite(model.predict(rows, of=1)).all()
 
 
 def test_numbers_that_floats_hardly_tell_apart_are_refused():
