@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from likely.data.arrow import check_names
 from likely.data.labels import read_weights
 from likely.data.progress import ProgressLine
 from likely.data.rows import Rows
@@ -19,10 +20,11 @@ from likely.estimators.base import Estimator, tags_of
 from likely.estimators.fitting import Plan
 from likely.estimators.laws import Laws
 from likely.families import on_one_line
+from likely.learn.hidden import Hidden
 from likely.learn.out_of_core import HiddenRows
 from likely.model.evaluation import shuffled_folds
 from likely.model.questions import GROUP
-from likely.model.readers import TableReader
+from likely.model.readers import Reader, TableReader
 from likely.model.table_evaluation import TableEvaluation, TableSums
 from likely.model.table_questions import TableQuestions, TableState
 
@@ -101,8 +103,7 @@ class Model(TableQuestions, Estimator):
             how much each row counts: a weight of 2 is the row twice
         """
         kinds = self._kinds()
-        check_no_weights(X, sample_weight)
-        reader, rows = fitting.open_hidden(self.plan(), X, sample_weight)
+        reader, rows = self._opened(X, sample_weight)
         if rows.table.rows == 0:
             raise ValueError("expected at least one row to learn from, got none")
         if rows.weights is not None and not (rows.weights > 0).any():
@@ -199,8 +200,7 @@ class Model(TableQuestions, Estimator):
         if folds is None:
             return TableEvaluation(self._measured(X, sample_weight))
         kinds, seed = self._kinds(), self._seed()
-        check_no_weights(X, sample_weight)
-        reader, rows = fitting.open_hidden(self.plan(), X, sample_weight, in_memory=True)
+        reader, rows = self._opened(X, sample_weight, in_memory=True)
         table, weights = rows.table, rows.weights
         if weights is not None:
             table, weights = table.taken(weights > 0), weights[weights > 0]
@@ -248,6 +248,13 @@ class Model(TableQuestions, Estimator):
         joint = self.fitted().joint
         shown = ", ".join(f"{kind} × {weight:.2f}" for kind, weight in self.members_)
         return f"{self!r}, {joint.rows:,.6g} rows of {len(joint.columns)} columns\nmembers: {shown}"
+
+    def _opened(self, X: Any, sample_weight: Any, *, in_memory: bool = False) -> tuple[Reader, Hidden]:
+        """Open rows to learn from, whose columns are found by their names: each needs one of its own."""
+        check_no_weights(X, sample_weight)
+        reader, rows = fitting.open_hidden(self.plan(), X, sample_weight, in_memory=in_memory)
+        check_names(reader.columns.names or (), "the table")
+        return reader, rows
 
     def _kinds(self) -> tuple[tuple[str, int], ...]:
         if not isinstance(self.kind, str) or self.kind not in _MEMBERS:

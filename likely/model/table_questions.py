@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labels import read_weights
 from likely.data.table import Columns, Table
 from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, number_index, unknown_rows
 from likely.density.groups import group_shares, group_weights
 from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
 from likely.engines import engine_of
-from likely.families import on_one_line
+from likely.families import on_one_line, read_numbers
 from likely.lazy import pa
 from likely.messages import printable
 from likely.model.given import Given
@@ -251,7 +252,10 @@ class TableQuestions:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean of log p(x) over the rows."""
-        return float(np.average(self._log_density(X, None), weights=sample_weight))
+        found = self._log_density(X, None)
+        if not len(found):
+            raise ValueError("expected at least one row, got none")
+        return float(np.average(found, weights=read_weights(sample_weight, len(found))))
 
     @lazily
     def predict(self, X: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
@@ -344,9 +348,9 @@ class TableQuestions:
         given
             evidence that holds for all rows
         """
-        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
-        if not np.all((wanted >= 0) & (wanted <= 1)):
-            raise ValueError(f"expected quantiles q between 0 and 1, got {on_one_line(q)}")
+        wanted = np.atleast_1d(read_numbers(q, "quantiles q between 0 and 1"))
+        if wanted.ndim > 1 or not len(wanted) or not np.all((wanted >= 0) & (wanted <= 1)):
+            raise ValueError(f"expected one or more quantiles q between 0 and 1, got {on_one_line(q)}")
         state = self.fitted()
         known, j, found = self._answers(X, of, given)
         column = state.joint.columns[j]
@@ -362,7 +366,7 @@ class TableQuestions:
 
     def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> NDArray[Any]:
         """Return between what a number, or a date, lies with a probability of ``coverage``, rows × 2."""
-        if not 0 < coverage < 1:
+        if not isinstance(coverage, float | int | np.number) or not 0 < coverage < 1:
             raise ValueError(f"expected coverage between 0 and 1, got {on_one_line(coverage)}")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, given)
 
@@ -496,7 +500,12 @@ class TableQuestions:
         return ColumnExplanation(label, against, base, cells, state.columns)
 
     def similar(self, X: Any, among: Any, k: int = 5, given: Evidence = None) -> NDArray[np.int64]:
-        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row)."""
+        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row).
+
+        The most alike comes first. If there are fewer rows, all of them are returned.
+        """
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"expected k as a whole number of rows of 1 or more, got {on_one_line(k)}")
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
 
