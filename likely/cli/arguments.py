@@ -228,11 +228,33 @@ class New(NamedTuple):
     calibrate: bool
     unlabelled: str
     seed: int
+    joint: str | None = None
+
+    @property
+    def said(self) -> bool:
+        """Whether anything was said of how to fit, beside text that stands for a missing cell."""
+        return self != New("classifier", {}, (), self.missing, calibrate=True, unlabelled="auto", seed=0)
+
+    def whole(self) -> Any:
+        """Return the model of all columns, without a target."""
+        if self.kind != "classifier" or self.together or not self.calibrate or self.unlabelled != "auto":
+            raise ValueError(
+                "expected --target NAME with --model, --together, --no-calibrate and --unlabelled, which are of a "
+                "classifier, got none"
+            )
+        from likely.estimators.model import Model
+
+        kind: Any = self.joint or "combined"
+        return Model(kind, columns=self.columns or "auto", missing=tuple(self.missing), random_state=self.seed)
 
     def model(self) -> Any:
-        """Return the model."""
+        """Return the model of a target."""
         from likely.estimators import Classifier, NaiveBayes
 
+        if self.joint is not None:
+            raise ValueError(
+                f"expected no --target with --kind, which is of a model of all columns, got --kind {self.joint!r}"
+            )
         try:
             weight = self.unlabelled if self.unlabelled == "auto" else float(self.unlabelled)
         except ValueError:
@@ -256,6 +278,12 @@ CLASSIFIER = combined(
         default="classifier",
         help="Calibrated probabilities, or plain naive Bayes.",
     ),
+    option(
+        "--kind",
+        "joint",
+        type=click.Choice(["combined", "tree", "trees", "hidden trees", "scores"]),
+        help="Of a model of all columns: all its members, which is the default, or one by itself.",
+    ),
     COLUMNS,
     several(
         "--together",
@@ -275,5 +303,5 @@ CLASSIFIER = combined(
         default="auto",
         help="How much a row without a label counts beside one with: a number, or auto.",
     ),
-    option("--seed", least=0, default=0, help="By which rows are assigned to cross-validation folds."),
+    option("--seed", least=0, default=0, help="By which rows are held out, or assigned to cross-validation folds."),
 )

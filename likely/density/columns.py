@@ -30,8 +30,10 @@ _WIDE = 0.01
 _FARTHEST = 37.0
 # A density below this may have lost digits: then it is the logistic's, whose logarithm is known.
 _SMALL = 1e-280
-# Numbers less than this are 0: what they would be divided by has no inverse.
-_LEAST = 1e-290
+# Less than this is 0: what is divided by it would be infinite. Beyond the other, several times a number would be.
+_LEAST, _GREATEST = 1e-290, 1e306
+# So many scales away from the centre is as far as it is looked at.
+_FAR = 1e300
 # So many quantiles of the numbers are kept: values are drawn from them.
 _QUANTILES = 2048
 # Bins of u in which answers about a number are given.
@@ -146,6 +148,11 @@ class NumberColumn:
         x, w = x[w > 0], w[w > 0]
         whole = whole and bool(np.all(x == np.rint(x)))
         distinct, inverse = np.unique(x, return_inverse=True)
+        if len(distinct) and max(-distinct[0], distinct[-1]) > _GREATEST:
+            raise ValueError(
+                f"expected numbers between -{_GREATEST:g} and {_GREATEST:g}, got {distinct[0]:g} to {distinct[-1]:g}: "
+                "divide them by a large number"
+            )
         if len(distinct) > 1 and distinct[-1] - distinct[0] < _LEAST:
             raise ValueError(
                 f"expected numbers that differ by {_LEAST:g} or more, got {distinct[0]:g} to {distinct[-1]:g}: "
@@ -222,12 +229,17 @@ class NumberColumn:
 
     def _log_step(self, x: Array) -> Array:
         """Return the logarithm of what the logistic has within ½ of these numbers."""
-        t, half = np.abs(x - self.centre) / self.scale, 0.5 / self.scale
+        t, half = np.abs(self._away(x)), 0.5 / self.scale
         return np.asarray(np.log(2 * np.sinh(half)) - t - np.log1p(np.exp(-2 * t) + 2 * np.cosh(half) * np.exp(-t)))
+
+    def _away(self, x: Array) -> Array:
+        """Return how many scales numbers are away from the centre."""
+        with np.errstate(over="ignore"):
+            return np.clip((x - self.centre) / self.scale, -_FAR, _FAR)
 
     def distribution(self, x: Array) -> tuple[Array, Array]:
         """Return F(x) and 1 − F(x), each to its last digit, of numbers that are no atoms."""
-        t = (x - self.centre) / self.scale
+        t = self._away(x)
         tail = np.exp(-np.abs(t))
         small, large = tail / (1 + tail), 1 / (1 + tail)
         below, above = np.where(t < 0, small, large), np.where(t < 0, large, small)
@@ -241,7 +253,7 @@ class NumberColumn:
 
     def log_marginal(self, x: Array) -> Array:
         """Return log f(x) of numbers that are no atoms: of whole numbers the logarithm of a probability."""
-        t = np.abs(x - self.centre) / self.scale
+        t = np.abs(self._away(x))
         above = np.searchsorted(self.edges, x, side="right")
         if self.whole:
             # Edges are halves: within ½ of a whole number the density changes at the number only.
@@ -287,7 +299,7 @@ class NumberColumn:
     def support_widths(self) -> Array:
         """How wide each bin of u is in numbers; of an atom, and of a bin that holds one number only, the narrowest."""
         width = np.diff(np.quantile(self.quantiles, np.arange(self.bins + 1) / self.bins))
-        least = width[width > 0].min() if (width > 0).any() else 1.0
+        least = width[width > _LEAST].min() if (width > _LEAST).any() else 1.0
         return np.concatenate([np.full(len(self.atoms), least), np.maximum(width, least)])
 
     @cached_property
@@ -301,15 +313,20 @@ TableColumn = CategoryColumn | NumberColumn
 
 
 def _rising(edges: Array, cells: Array) -> tuple[Array, Array]:
-    """Return bins without those that are so narrow that floats have no number between their edges."""
-    kept = np.append(True, np.diff(edges) > 0)
+    """Return bins without those that are so narrow that floats have no number between their edges, or no density."""
+    kept = np.append(True, np.diff(edges) > _LEAST)
     if kept.all():
         return edges, cells
     if kept.sum() < 2:
-        return np.array([np.nextafter(edges[0], -np.inf), np.nextafter(edges[0], np.inf)]), cells.sum(keepdims=True)
+        return np.array(_next_to(edges[0], edges[0], _LEAST)), cells.sum(keepdims=True)
     last = np.cumsum(kept)[1:] - 1
     index = np.minimum(np.where(kept[1:], last - 1, last), kept.sum() - 2)
     return edges[kept], np.asarray(np.bincount(index, cells, minlength=int(kept.sum()) - 1), dtype=np.float64)
+
+
+def _next_to(low: float, high: float, far: float) -> tuple[float, float]:
+    """Return numbers below and above others, so far away, or where floats are not so dense the next ones."""
+    return min(low - far, float(np.nextafter(low, -np.inf))), max(high + far, float(np.nextafter(high, np.inf)))
 
 
 def _around_atoms(edges: Array, shares: Array, atoms: Array) -> tuple[Array, Array]:
@@ -329,7 +346,7 @@ def _around_atoms(edges: Array, shares: Array, atoms: Array) -> tuple[Array, Arr
     found = shares[bin_] * width / np.maximum(free, _LEAST)[bin_]
     if found.sum() > 0:
         return cut, found / found.sum()
-    first, last = edges[0] - 1, edges[-1] + 1
+    first, last = _next_to(edges[0], edges[-1], 1.0)
     return np.array([first, edges[0], edges[-1], last]), np.array([0.5, 0.0, 0.5])
 
 

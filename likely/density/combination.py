@@ -289,6 +289,8 @@ class Combination:
                 continue
             part = rows.taken(own)
             known_cells = ~part.missing
+            if evidence is not None:  # a cell of which something is given is there
+                known_cells[:, list(evidence.known)] = True
             spread = Spread.of(part)
             if spread is not None:
                 part = spread.drawn(member.log_density(spread.rows, evidence), generator)

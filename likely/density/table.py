@@ -187,7 +187,7 @@ class TableJoint:
     def merged(self, other: Self, factor: float = 1.0) -> Self:
         """Return the joint of the rows of both, which have the same reference, those of the other times a factor."""
         members = tuple(one.merged(two, factor) for one, two in zip(self.members, other.members, strict=True))
-        texts = tuple(one.merged(two) for one, two in zip(self.texts, other.texts, strict=True))
+        texts = tuple(one.merged(two, factor) for one, two in zip(self.texts, other.texts, strict=True))
         return replace(self, members=members, rows=self.rows + factor * other.rows, texts=texts)
 
     @cached_property

@@ -52,22 +52,25 @@ class Given(NamedTuple):
         values: dict[Any, Any] = {}
         known: dict[int, Known] = {}
         missing: list[int] = []
+        read: set[int] = set()
         for column, value in (given or {}).items():
+            j = reader.column(column)
+            if j in read:
+                listed = reader.columns.listed([j])
+                raise ValueError(f"expected evidence once on {listed}, got it by its name and by its number")
+            read.add(j)
             if value is MISSING:
-                missing.append(reader.column(column))
-            elif isinstance(value, tuple | Set) and reader.column(column) in joint.text_columns:
+                missing.append(j)
+            elif isinstance(value, tuple | Set) and j in joint.text_columns:
                 raise ValueError(
-                    f"expected a text, or likely.MISSING, of {reader.columns.listed([reader.column(column)])}, got "
-                    f"{on_one_line(value)}"
+                    f"expected a text, or likely.MISSING, of {reader.columns.listed([j])}, got {on_one_line(value)}"
                 )
             elif isinstance(value, tuple):
-                j = reader.column(column)
                 known[j] = _range(joint, reader, j, value)
             elif isinstance(value, Set):
-                j = reader.column(column)
                 known[j] = _set(joint, reader, j, value)
             else:
-                _check_whole(joint, reader, column, value)
+                _check_whole(joint, reader, j, value)
                 values[column] = value
         row, cells = None, np.full(len(joint.columns), np.nan)
         if values:
@@ -119,12 +122,11 @@ class Given(NamedTuple):
         return self.combination.log_density(self.applied(rows), self.evidence) - below
 
 
-def _check_whole(joint: TableJoint, reader: Reader, column: Any, value: Any) -> None:
+def _check_whole(joint: TableJoint, reader: Reader, j: int, value: Any) -> None:
     """Raise if a column of whole numbers is given another."""
-    if isinstance(value, float) and np.isfinite(value) and value != round(value):
-        j = reader.column(column)
-        if isinstance(joint.columns[j], NumberColumn) and joint.whole[j]:
-            raise ValueError(f"expected a whole number of {reader.columns.listed([j])}, got {value!r}")
+    part = isinstance(value, float) and np.isfinite(value) and value != round(value)
+    if part and isinstance(joint.columns[j], NumberColumn) and joint.whole[j]:
+        raise ValueError(f"expected a whole number of {reader.columns.listed([j])}, got {value!r}")
 
 
 def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) -> Known:

@@ -1,27 +1,92 @@
 """What can be asked of the joint of a whole table: any column, given any others."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labels import read_weights
 from likely.data.table import Columns, Table
 from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, number_index, unknown_rows
-from likely.density.combination import Combination, component_shares
+from likely.density.groups import group_shares, group_weights
 from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
-from likely.families import on_one_line
+from likely.engines import engine_of
+from likely.families import on_one_line, read_numbers
 from likely.lazy import pa
 from likely.messages import printable
 from likely.model.given import Given
-from likely.model.questions import Questions, random_generator
+from likely.model.group_profiles import group_profiles
+from likely.model.questions import Answer as Answered
+from likely.model.questions import Questions, labels_in_text, random_generator
 from likely.model.readers import Reader
 from likely.model.state import not_fitted
+from likely.model.table_evaluation import quantiles
 from likely.statistics import Array, Labels
 
+if TYPE_CHECKING:
+    import pyarrow
+
 Evidence = Mapping[Any, Any] | None
+
+
+Asked = TypeVar("Asked", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class TableAnswer(Answered):
+    """A question as it is sent to the workers: answers stand in columns that say what was asked."""
+
+    def __call__(self, rows: "pyarrow.Table") -> "pyarrow.Table":
+        """Return the answers in columns of their own, or the cells that were asked for in those that they are of."""
+        found, of = getattr(self.model, self.question)(rows, **self.options), self.options.get("of")
+        if isinstance(found, pa.Table):
+            return found
+        if isinstance(found, Surprise):
+            cells = np.where(np.isnan(found.cells), -np.inf, found.cells).max(axis=1, initial=-np.inf)
+            blamed = np.where(np.isfinite(cells), cells, np.nan)
+            worst = pa.array(found.worst().tolist(), pa.string())
+            return pa.table({"surprise": found.rows, "cell": worst, "cell_surprise": blamed})
+        if self.question == "impute":
+            return pa.table({name: found[:, j] for j, name in enumerate(self.model.feature_names_in_)})
+        if found.ndim == 1:
+            grouped = of is None and self.question != "log_density"
+            name = self.model.answers if grouped else "log_density" if of is None else f"predicted {of}"
+            kind = pa.array(self.model.values_of(of)).type if found.dtype == object else None
+            return pa.table({name: pa.array(found, kind)})
+        if self.question == "predict_quantiles":
+            names = [f"{100 * q:.12g} %" for q in np.atleast_1d(self.options["q"]).tolist()]
+        else:
+            labels = range(found.shape[1]) if of is None else labels_in_text(self.model.values_of(of))
+            names = [f"{'log ' if self.question == 'predict_log_proba' else ''}p({label})" for label in labels]
+        return pa.table({name: pa.array(found[:, k]) for k, name in enumerate(names)})
+
+    def asked(self, rows: Any) -> Any:
+        """Return the answers about rows of an array, as one."""
+        found = getattr(self.model, self.question)(rows, **self.options)
+        return found.rows if isinstance(found, Surprise) else found
+
+
+def lazily(ask: Asked) -> Asked:
+    """Let a question about rows in partitions of an engine be answered lazily, in a frame of that engine."""
+    parameters = signature(ask)
+
+    @wraps(ask)
+    def answered(model: Any, X: Any, *more: Any, **options: Any) -> Any:
+        engine = engine_of(X)
+        if engine is None:
+            return ask(model, X, *more, **options)
+        model.fitted()
+        asked = dict(parameters.bind(model, X, *more, **options).arguments)
+        for name in ("self", "X"):
+            asked.pop(name)
+        return engine.lazily(TableAnswer(model, ask.__name__, asked))
+
+    return cast("Asked", answered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +234,16 @@ class TableQuestions:
             found.append((asked, known.combination.marginals(asked, [j], known.evidence)[0]))
         return known, j, found
 
+    @lazily
     def log_density(self, X: Any, given: Evidence = None) -> Array:
         """Return log p(x) of each row, of the cells that are there: how usual it is; given evidence, log p(x | it).
 
         Numbers count by their density, in their unit; categories, repeated and whole numbers by their probability.
         """
+        return self._log_density(X, given)
+
+    def _log_density(self, X: Any, given: Evidence) -> Array:
+        """Return log p(x) of each row; those in partitions are brought here, one partition at a time."""
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
         if not given:
@@ -182,8 +252,12 @@ class TableQuestions:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean of log p(x) over the rows."""
-        return float(np.average(self.log_density(X), weights=sample_weight))
+        found = self._log_density(X, None)
+        if not len(found):
+            raise ValueError("expected at least one row, got none")
+        return float(np.average(found, weights=read_weights(sample_weight, len(found))))
 
+    @lazily
     def predict(self, X: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
         """Return the likeliest value of a column of categories, or the mean of numbers or dates, given all others.
 
@@ -200,6 +274,7 @@ class TableQuestions:
         likeliest = np.concatenate([joint.named_values(j, p, known.evidence).argmax(axis=1) for _, p in found])
         return np.asarray(reader.as_asked(j, joint.values_of(j))[likeliest])
 
+    @lazily
     def predict_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return p(value | all other cells) of a column of categories, rows × values in the order of ``values_of``.
 
@@ -217,6 +292,7 @@ class TableQuestions:
         known, _, found = self._answers(X, of, given)
         return np.concatenate([state.joint.named_values(j, levels, known.evidence) for _, levels in found])
 
+    @lazily
     def predict_log_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return the logarithm of ``predict_proba``."""
         with np.errstate(divide="ignore"):
@@ -257,6 +333,7 @@ class TableQuestions:
         spread = state.joint.distribution(column, found, known.evidence, j)
         return Answer(state.reader.as_asked(j, spread.values), spread.p[0], log)
 
+    @lazily
     def predict_quantiles(self, X: Any, q: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
         """Return quantiles of a number, or of dates, given all other cells: rows × quantiles.
 
@@ -271,9 +348,9 @@ class TableQuestions:
         given
             evidence that holds for all rows
         """
-        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
-        if not np.all((wanted >= 0) & (wanted <= 1)):
-            raise ValueError(f"expected quantiles q between 0 and 1, got {on_one_line(q)}")
+        wanted = np.atleast_1d(read_numbers(q, "quantiles q between 0 and 1"))
+        if wanted.ndim > 1 or not len(wanted) or not np.all((wanted >= 0) & (wanted <= 1)):
+            raise ValueError(f"expected one or more quantiles q between 0 and 1, got {on_one_line(q)}")
         state = self.fitted()
         known, j, found = self._answers(X, of, given)
         column = state.joint.columns[j]
@@ -284,14 +361,12 @@ class TableQuestions:
         parts = []
         for _, p in found:
             spread = state.joint.distribution(column, p, known.evidence, j)
-            running = np.cumsum(spread.p, axis=1)
-            places = [(running < at - 1e-12).sum(axis=1) for at in wanted]
-            parts.append(spread.values[np.minimum(np.stack(places, axis=1), len(spread.values) - 1)])
+            parts.append(quantiles(spread, wanted))
         return state.reader.as_asked(j, np.concatenate(parts))
 
     def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> NDArray[Any]:
         """Return between what a number, or a date, lies with a probability of ``coverage``, rows × 2."""
-        if not 0 < coverage < 1:
+        if not isinstance(coverage, float | int | np.number) or not 0 < coverage < 1:
             raise ValueError(f"expected coverage between 0 and 1, got {on_one_line(coverage)}")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, given)
 
@@ -308,7 +383,8 @@ class TableQuestions:
             "mean": the mean of a number, the likeliest category; "draw": one of all that could be, so that filled rows
             vary as real ones do
         draws
-            how often to draw, for multiple imputation: a list of so many frames
+            how often to draw, for multiple imputation: a list of so many frames. A loop of single draws that gives one
+            NumPy generator as ``random_state`` has the same frames, and holds one at a time
         given
             evidence that holds for all rows
         random_state
@@ -316,17 +392,20 @@ class TableQuestions:
         """
         if how not in ("mean", "draw"):
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
-        if draws is not None and (how != "draw" or draws < 1):
+        counts = isinstance(draws, int | np.integer) and not isinstance(draws, bool) and draws >= 1
+        if draws is not None and (how != "draw" or not counts):
             raise ValueError(f"expected draws, 1 or more, with how='draw', got draws={draws!r} with how={how!r}")
         state = self.fitted()
+        if how == "mean" and (engine := engine_of(X)) is not None:
+            return engine.lazily(TableAnswer(self, "impute", {"given": given}))
         known = Given.of(given, state.joint, state.reader)
         rows = state.reader.held(X)
         table = state.reader.read(rows, note=False)
         generator = None if how == "mean" else random_generator(random_state)
-        filled = [self._filled(table, known, generator) for _ in range(draws or 1)]
         frames = []
-        for each in filled:
-            x = known.within(state.reader.within_limits(each), state.joint.whole, generator)
+        for _ in range(draws or 1):
+            filled = self._filled(table, known, generator)
+            x = known.within(state.reader.within_limits(filled), state.joint.whole, generator)
             frames.append(state.reader.filled_rows(X, rows, table, x, state.joint.names, generator))
         return frames[0] if draws is None else frames
 
@@ -369,6 +448,7 @@ class TableQuestions:
         x = known.within(reader.within_limits(np.concatenate(parts)[: int(n)]), joint.whole, generator)
         return reader.drawn_rows(table, x, known.values, joint.names, generator)
 
+    @lazily
     def surprise(self, X: Any, given: Evidence = None) -> Surprise:
         """Return how surprising each row is, −log p(x), and each cell given the others of its row.
 
@@ -420,7 +500,12 @@ class TableQuestions:
         return ColumnExplanation(label, against, base, cells, state.columns)
 
     def similar(self, X: Any, among: Any, k: int = 5, given: Evidence = None) -> NDArray[np.int64]:
-        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row)."""
+        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row).
+
+        The most alike comes first. If there are fewer rows, all of them are returned.
+        """
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"expected k as a whole number of rows of 1 or more, got {on_one_line(k)}")
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
 
@@ -431,27 +516,44 @@ class TableQuestions:
         likeness = roots(X) @ roots(among).T
         return np.argsort(-likeness, axis=1, kind="stable")[:, :k]
 
+    @lazily
     def groups(self, X: Any, given: Evidence = None) -> NDArray[np.int64]:
-        """Return the group of each row: the component with the greatest responsibility, in the mixture of most."""
+        """Return the group of each row: the component of the mixture of trees with the greatest responsibility.
+
+        Where there is no such mixture, it is that of the mixture of scores; a tree, or a tree of hidden states, has one
+        group. ``group_profiles_`` says what groups are like.
+        """
         return np.asarray(self._group_shares(X, given).argmax(axis=1))
 
     @property
     def group_weights_(self) -> Array:
         """p(group) of the groups that ``groups`` finds."""
-        joint = self.fitted().joint
-        return self._group_shares_of(joint.combination, [unknown_rows(joint.columns, 1)]).ravel()
+        return group_weights(self.fitted().joint)
+
+    @property
+    def group_profiles_(self) -> Any:
+        """What each group that ``groups`` finds is like, as an Arrow table: a row for each group and column.
+
+        The largest group comes first, and of each the column that is most special: ``difference`` is how far its
+        distribution in the group is from that of all rows (Kullback–Leibler, in nats). ``profile`` tells of it in
+        words. Of numbers ``mean`` and ``deviation`` (of dates in days, or seconds, since 1970) stand beside those of
+        all rows, of categories the most frequent ``value`` and its ``share``; ``missing`` is the share of missing
+        cells. All are exact, from the joint itself. Texts have no profile.
+
+        >>> from likely import Model
+        >>> from likely.datasets import penguins
+        >>> profiles = Model("trees").fit(penguins()).group_profiles_.to_pylist()
+        >>> profiles[0]["weight"] >= profiles[-1]["weight"] and profiles[0]["difference"] >= profiles[1]["difference"]
+        True
+        """
+        state = self.fitted()
+        return group_profiles(state.joint, state.reader)
 
     def _group_shares(self, X: Any, given: Evidence) -> Array:
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
         rows = [known.applied(batch) for batch in state.batches(X)]
-        return self._group_shares_of(known.combination, rows, known.evidence)
-
-    @staticmethod
-    def _group_shares_of(joint: Combination, batches: list[Encoded], evidence: Any = None) -> Array:
-        member = max(joint.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
-        found = [component_shares(member, rows, evidence) for rows in batches]
-        return np.asarray(np.concatenate(found))
+        return np.concatenate([group_shares(state.joint, known.combination, each, known.evidence) for each in rows])
 
 
 def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Array]:
