@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -425,6 +425,13 @@ class Encoded(NamedTuple):
         for cells in self.texts:
             missing[:, cells.column] = ~cells.there
         return missing
+
+    @property
+    def alike(self) -> bool:
+        """Whether all rows are the same."""
+        of_rows: list[NDArray[Any]] = [self.levels, np.nan_to_num(self.u), np.nan_to_num(self.z)]
+        of_rows += [cells.logs for cells in self.texts]
+        return self.rows > 1 and all((each == each[:1]).all() for each in of_rows)
 
     def unknown(self, column: int) -> NDArray[np.bool_] | slice:
         """Return in which rows nothing is known of a cell, or evidence only."""

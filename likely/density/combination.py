@@ -36,6 +36,7 @@ from likely.density.trees import (
     fit_tree,
     fit_trees,
     log_sum_exp,
+    of_alike,
     responsibilities,
     weighted,
 )
@@ -45,6 +46,8 @@ from likely.statistics import Array
 
 # Weights of members: a Dirichlet prior of so many rows in all.
 _PRIOR_ROWS = 0.5
+# What members are worth that are left out; and EM steps by which the others take their place.
+_WORTH, _FEW_STEPS = 0.01, 20
 COUNTED: dict[str, Callable[[Encoded], tuple[Any, Learned[Any, Any]]]] = {
     "tree": fit_tree,
     "class trees": fit_class_trees,
@@ -281,7 +284,8 @@ class Combination:
 
         With ``missing``, cells are missing as those of the data are: their levels are unknown.
         """
-        chosen = drawn_components(responsibilities(self.log_members(rows, evidence)), generator)
+        logs = of_alike(rows, lambda some: self.log_members(some, evidence))
+        chosen = drawn_components(responsibilities(logs), generator)
         levels, u = rows.levels.copy(), rows.u.copy()
         for m, member in enumerate(self.members):
             own = np.flatnonzero(chosen == m)
@@ -333,7 +337,9 @@ def component_shares(member: Density, rows: Encoded, evidence: Evidence | None =
     return responsibilities(spread.summed(member.log_components(spread.rows, evidence)))
 
 
-def combination_weights(logs: Array, weights: Array | None = None) -> Array:
+def combination_weights(
+    logs: Array, weights: Array | None = None, start: Array | None = None, steps: int = 500
+) -> Array:
     """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
     k = logs.shape[1]
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -344,8 +350,33 @@ def combination_weights(logs: Array, weights: Array | None = None) -> Array:
         found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
         return np.asarray(found / found.sum())
 
-    start = np.full(k, 1.0 / k)
-    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=500).at
+    start = np.full(k, 1.0 / k) if start is None else start
+    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
+
+
+def members_worth(logs: Array, weights: Array) -> tuple[list[int], Array]:
+    """Return which members are worth their time, and their weights: from logarithms of held-out rows × members.
+
+    The one of least worth is left out as long as all that are, together, are worth less than ``_WORTH`` nats a row.
+    """
+
+    def likelihood(members: list[int], shares: Array) -> float:
+        return float(np.average(log_sum_exp(logs[:, members] + np.log(shares)), weights=weights))
+
+    kept = list(range(logs.shape[1]))
+    shares = combination_weights(logs, weights)
+    full = likelihood(kept, shares)
+    while len(kept) > 1:
+        found = []
+        for m in range(len(kept)):
+            others, rest = kept[:m] + kept[m + 1 :], np.delete(shares, m)
+            rest = combination_weights(logs[:, others], weights, rest / rest.sum(), _FEW_STEPS)
+            found.append((likelihood(others, rest), others, rest))
+        best = max(found, key=lambda each: each[0])
+        if full - best[0] > _WORTH:
+            break
+        _, kept, shares = best
+    return kept, combination_weights(logs[:, kept], weights)
 
 
 class Points(NamedTuple):

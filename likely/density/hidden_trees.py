@@ -188,9 +188,11 @@ class HiddenTreeDensity:
                 inside = self._inside(j, low, high)
                 if inside is not None:
                     table = np.concatenate([table[:-1], table[-1:] * inside])
-            running = np.cumsum(table, axis=0)[:, own]
-            drawn = (running < generator.random(len(new)) * running[-1]).sum(axis=0)
-            levels[new, j] = np.minimum(drawn, len(table) - 1)
+            # All states at once: running sums of each lie above those of the state before.
+            running = np.cumsum(table, axis=0)
+            ends = (running / np.maximum(running[-1], 1e-300)).T + np.arange(self.states)[:, None]
+            drawn = np.searchsorted(ends.ravel(), own + generator.random(len(new)), side="right") - own * len(table)
+            levels[new, j] = np.clip(drawn, 0, len(table) - 1)
             if j not in index:
                 continue
             free = new[levels[new, j] == column.levels - 1]

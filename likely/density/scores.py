@@ -293,7 +293,10 @@ class ScoreDensity:
         """Draw the unknown cells of each row."""
         from likely.data.table import Block, Table
 
-        cases, k = self._cases(rows, evidence), len(self.weights)
+        k, alike = len(self.weights), rows.alike
+        cases = self._cases(rows.taken(slice(0, 1)) if alike else rows, evidence)
+        if alike:
+            cases = [(case, np.repeat(logs, rows.rows, axis=0)) for case, logs in cases]
         drawn = drawn_components(responsibilities(np.concatenate([logs for _, logs in cases], axis=1)), generator)
         components, which = drawn % k, drawn // k
         levels, u = rows.levels.copy(), rows.u.copy()

@@ -30,11 +30,11 @@ from likely.density.combination import (
     Combination,
     Member,
     MissingCells,
-    combination_weights,
     component_shares,
     continued,
     fit_member,
     log_density,
+    members_worth,
 )
 from likely.density.evidence import Evidence, rare_shares
 from likely.density.structure import Pairs, entropies
@@ -340,8 +340,7 @@ def fit_members(
         parts = [[log_density(m.density, part) for m in members] for part in pieces(test)]
         logs.append(np.concatenate([np.stack(each, axis=1) for each in parts]))
         weights.append(np.ones(test.rows) if test.weights is None else test.weights)
-    shares = combination_weights(np.concatenate(logs), np.concatenate(weights))
-    kept = np.flatnonzero(shares > _LEAST).tolist()
+    kept, shares = members_worth(np.concatenate(logs), np.concatenate(weights))
     if len(folds) > 1:
         found = _fitted(rows, [kinds[m] for m in kept], seed, say)
     else:
@@ -349,7 +348,7 @@ def fit_members(
         for m in kept:
             say(partial("fitting {} to all rows".format, members[m].kind))
             found.append(continued(members[m], rows, _LAST_STEPS))
-    return tuple(found), shares[kept] / shares[kept].sum()
+    return tuple(found), shares
 
 
 def _fitted(rows: Encoded, kinds: Sequence[tuple[str, int]], seed: int, say: Progress) -> list[Member]:
@@ -367,8 +366,6 @@ _FIRST_ROWS = 10_000
 _MORE_STEPS, _LAST_STEPS = {"trees": 6, "hidden trees": 12, "scores": 10, TIED: 10}, 5
 # What is left of counts that were subtracted by rounding.
 _ROUNDING = 1e-9
-# A member of less weight is left out.
-_LEAST = 0.005
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -278,7 +278,7 @@ class TreeDensity:
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> "Drawn":
         """Draw the unknown cells of each row."""
         codes, likelihoods = rows.binned(BINS), None
-        shares = responsibilities(self.log_components(rows, evidence))
+        shares = responsibilities(of_alike(rows, lambda some: self.log_components(some, evidence)))
         if evidence is not None:
             codes, likelihoods = evidence.of_bins(codes, BINS)
         components = drawn_components(shares, generator)
@@ -325,6 +325,11 @@ def responsibilities(logs: Array) -> Array:
     shares = np.ascontiguousarray(logs).copy()
     native.posterior_in_place(shares, np.full(logs.shape[1], -np.log(logs.shape[1])), False)
     return shares
+
+
+def of_alike(rows: Encoded, ask: Callable[[Encoded], Array]) -> Array:
+    """Return what is asked of each row: once, if all rows are the same, as they are where new ones are drawn."""
+    return np.repeat(ask(rows.taken(slice(0, 1))), rows.rows, axis=0) if rows.alike else ask(rows)
 
 
 def drawn_components(shares: Array, generator: np.random.Generator) -> NDArray[np.int32]:

@@ -38,8 +38,8 @@ class Model(TableQuestions, Estimator):
 
     There is no target. Columns may be numbers, whole numbers, yes and no, categories, dates and texts, and cells may be
     missing anywhere. Numbers become repeated values ("atoms") and bins of equal weight, categories are as they are; the
-    joint of these is a combination of three, weighted by the likelihood of rows held out: a mixture of Chow–Liu trees,
-    a tree of hidden states, and a Gaussian mixture of normal scores with a tree of categories.
+    joint of these is a combination, weighted by the likelihood of rows held out: a mixture of Chow–Liu trees, a tree of
+    hidden states, and Gaussian mixtures of normal scores with a tree of categories.
 
     Parameters
     ----------
