@@ -54,7 +54,7 @@ COUNTED: dict[str, Callable[[Encoded], tuple[Any, Learned[Any, Any]]]] = {
 }
 """Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or one in each class."""
 TIED = "tied scores"
-KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30, TIED: 200}
+KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30, TIED: 100}
 """The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
 COMBINED = (
     ("trees", 10),
@@ -63,7 +63,7 @@ COMBINED = (
     ("hidden trees", 8),
     ("scores", 30),
     ("scores", 5),
-    (TIED, 200),
+    (TIED, 100),
 )
 """The members of the default combination: large ones for many rows, and small ones for few."""
 FEW_ROWS = 1000

@@ -23,8 +23,8 @@ _TABLE_ROWS = 10.0
 _TIED_TABLE_ROWS = 0.3
 _PSEUDO = (1.0, 3.0, 10.0, 30.0)
 _MEAN_ROWS = 0.5
-# EM steps at most, and the gain of each row that is too little for more.
-_STEPS, _TOLERANCE = 20, 1e-3
+# EM steps at most, of tied covariances, and the gain of each row that is too little for more.
+_STEPS, _TIED_STEPS, _TOLERANCE = 20, 8, 1e-3
 # The pooled covariance: so much of its own diagonal, and of 1; and what every covariance has beside.
 _DIAGONAL, _UNIT, _RIDGE = 0.1, 1e-3, 1e-6
 
@@ -554,7 +554,8 @@ def fit_scores(
     """Fit a mixture of k components by EM from first groups of rows; with ``tied`` all have one covariance."""
     prior = ScorePrior(rows.columns, ScoreTables.of(rows), tied)
     first = np.ones((rows.rows, 1)) if groups is None else 0.9 * np.eye(k)[groups] + 0.1 / k
-    found = fit_mixture(prior, prior.first(k), first, rows, steps=_STEPS, tolerance=_TOLERANCE)
+    steps = _TIED_STEPS if tied else _STEPS
+    found = fit_mixture(prior, prior.first(k), first, rows, steps=steps, tolerance=_TOLERANCE)
     return prior, found.learned
 
 

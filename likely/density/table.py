@@ -51,7 +51,7 @@ ENOUGH = 50_000
 _BATCH = 1 << 13
 # Cross-validation folds by which members are weighted: of few rows each is held out once, else one is; of fewer none.
 _FOLDS = 5
-_FEW, _FEWEST = 250, 40
+_FEW, _FEWEST = 150, 40
 
 Progress = Callable[[Callable[[], str]], None]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -176,12 +176,18 @@ class Edge(NamedTuple):
 
 def kernel(column: TableColumn, width: float) -> Array:
     """Return the weights that cells of a level give to each level: of bins, those near to them."""
-    size, first = column.levels + (BINS - 1 if column.bins > 1 else 0), column.levels - 1
+    return _kernel(column.levels, column.bins > 1, width)
+
+
+@lru_cache(256)
+def _kernel(levels: int, binned: bool, width: float) -> Array:
+    size, first = levels + (BINS - 1 if binned else 0), levels - 1
     weights = np.eye(size)
-    if column.bins > 1 and width > 0:
+    if binned and width > 0:
         i = np.arange(BINS)
         near = np.exp(-0.5 * ((i[:, None] - i) / width) ** 2)
         weights[first:, first:] = near / near.sum(axis=0)
+    weights.flags.writeable = False
     return weights
 
 
