@@ -354,10 +354,11 @@ def combination_weights(
     return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
 
 
-def members_worth(logs: Array, weights: Array) -> tuple[list[int], Array]:
+def members_worth(logs: Array, weights: Array, needed: Sequence[int] = ()) -> tuple[list[int], Array]:
     """Return which members are worth their time, and their weights: from logarithms of held-out rows × members.
 
-    The one of least worth is left out as long as all that are, together, are worth less than ``_WORTH`` nats a row.
+    The one of least worth is left out as long as all that are, together, are worth less than ``_WORTH`` nats a row, and
+    one of those ``needed`` is left.
     """
 
     def likelihood(members: list[int], shares: Array) -> float:
@@ -370,6 +371,8 @@ def members_worth(logs: Array, weights: Array) -> tuple[list[int], Array]:
         found = []
         for m in range(len(kept)):
             others, rest = kept[:m] + kept[m + 1 :], np.delete(shares, m)
+            if len(needed) and not set(needed) & set(others):
+                continue
             rest = combination_weights(logs[:, others], weights, rest / rest.sum(), _FEW_STEPS)
             found.append((likelihood(others, rest), others, rest))
         best = max(found, key=lambda each: each[0])

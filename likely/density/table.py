@@ -340,7 +340,8 @@ def fit_members(
         parts = [[log_density(m.density, part) for m in members] for part in pieces(test)]
         logs.append(np.concatenate([np.stack(each, axis=1) for each in parts]))
         weights.append(np.ones(test.rows) if test.weights is None else test.weights)
-    kept, shares = members_worth(np.concatenate(logs), np.concatenate(weights))
+    grouping = [m for m, (kind, _) in enumerate(kinds) if kind == "trees"]  # whose components are groups of rows
+    kept, shares = members_worth(np.concatenate(logs), np.concatenate(weights), grouping)
     if len(folds) > 1:
         found = _fitted(rows, [kinds[m] for m in kept], seed, say)
     else:

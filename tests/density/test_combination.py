@@ -50,3 +50,10 @@ def test_a_weight_of_two_is_a_row_twice(logs):
     again, same = members_worth(logs, np.bincount(rows).astype(float))
     assert kept == again
     np.testing.assert_allclose(shares, same, rtol=1e-9)
+
+
+@pytest.mark.parametrize("needed", [[0], [1], [0, 1]])
+def test_one_of_those_that_are_needed_is_kept(logs, needed):
+    worse = logs - np.array([5.0, 5.0, 0.0])
+    assert members_worth(worse, np.ones(N))[0] == [2]
+    assert set(members_worth(worse, np.ones(N), needed)[0]) & set(needed)
