@@ -229,8 +229,8 @@ class New(NamedTuple):
     unlabelled: str
     seed: int
 
-    def model(self) -> Any:
-        """Return the model."""
+    def model(self, joint: str | None = None) -> Any:
+        """Return the model; ``joint``: what is to answer all but the class, if that was said."""
         from likely.estimators import Classifier, NaiveBayes
 
         try:
@@ -242,7 +242,14 @@ class New(NamedTuple):
         names = [next(csv.reader([names])) for names in self.together]
         common: dict[str, Any] = {"missing": tuple(self.missing), "together": names, "unlabelled": weight}
         if self.kind == "naive-bayes":
+            if joint is not None:
+                raise ValueError(f"expected --joint of a classifier, got --joint {joint} of naive Bayes: leave it out")
             return NaiveBayes(self.columns or "auto", **common)
+        if joint is not None:
+            common["joint"] = joint
+        if joint in ("tree", "full") and (names or not self.calibrate):
+            asked = "--together" if names else "--no-calibrate"
+            raise ValueError(f"expected --joint naive with {asked}, got --joint {joint}: leave out one of the two")
         return Classifier(self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, **common)
 
 

@@ -18,11 +18,11 @@ from likely.density.trees import (
     Learned,
     Smoother,
     TreeDensity,
-    TreeSums,
     binned_marginals,
     coarser,
     combination_weights,
     log_sum_exp,
+    smoothed_root,
     taken_or_none,
 )
 from likely.statistics import Array
@@ -34,7 +34,7 @@ _MOST_COUNTS = 1 << 22
 # Of no more pairs of columns all are counted; of more those of trees that are found in first rows: in so many of them,
 # or in as many as there is time for.
 _EVERY_PAIR = 120
-_STRUCTURE_ROWS, _LEAST_ROWS, _STRUCTURE_STEPS = 10_000, 1000, 1 << 28
+_STRUCTURE_ROWS, _LEAST_ROWS, _STRUCTURE_STEPS = 5000, 1000, 1 << 28
 # Rows by which the two kinds of trees are compared.
 _COMPARED = 4096
 # Trees in classes of less weight are left out.
@@ -69,7 +69,7 @@ class ClassTreesPrior:
     def validate(self) -> None:
         """Raise ValueError unless the pairs of every group are listed, enough of them for a tree."""
         d = len(self.columns) - 1
-        if self.listed.ndim != 2 or self.listed.shape[1] != 3 or not 0 <= self.share <= 1:
+        if self.listed.ndim != 2 or self.listed.shape[1] != 3 or not 0 <= self.share < 1:
             raise ValueError("expected pairs of columns, and how much trees in classes count, got others")
         group, one, other = self.listed.T
         rows = list(map(tuple, self.listed.tolist()))
@@ -112,7 +112,11 @@ class ClassTreesPrior:
 
     def expected(self, rows: Encoded, shares: Array) -> ClassTreeSums:
         """Return the counts of rows with these weights."""
-        codes, weights, groups = rows.binned(BINS), np.ascontiguousarray(shares[:, 0]), self.classes + 1
+        return self.counted(rows.binned(BINS), np.ascontiguousarray(shares[:, 0]))
+
+    def counted(self, codes: Codes, weights: Array) -> ClassTreeSums:
+        """Return the counts of levels of rows, numbers in bins, with these weights."""
+        groups = self.classes + 1
         group, parts = codes[:, -1].astype(np.int64) + 1, []  # those of no class come first
         for j, size in enumerate(self.levels.tolist()):
             there = codes[:, j] >= 0
@@ -244,13 +248,18 @@ def _trees_of_classes(counts: _Counts) -> TreeDensity:
             information[i, j] = information[j, i] = mixed
         structures.append(maximum_tree(information))
     marginals = binned_marginals(columns, counts.of_levels(prior.classes))
-    trees = Smoother(columns, prior.levels, marginals, counts.of_all).prior(structures)
-    tables = trees.forest.with_tables(np.zeros_like(trees.forest.tables))
+    smoother = Smoother(columns, prior.levels, marginals, counts.of_all)
+    forest = smoother.prior(structures).forest  # tables of all rows
     for k, structure in enumerate(structures):
         own_levels = counts.of_levels(k)
         for j, parent in enumerate(structure.parents.tolist()):
-            tables.table(k, j)[:] = own_levels[j] if parent < 0 else counts.of_pair(k, parent, j)
-    return trees.solve(TreeSums(sums.weight[:-1], tables.tables))
+            table = forest.table(k, j)
+            if parent < 0:
+                table[:] = smoothed_root(columns[j], own_levels[j], table)
+            else:
+                table[:] = smoother.of_part(parent, j, counts.of_pair(k, parent, j))
+    weight = sums.weight[:-1] + 0.1
+    return TreeDensity(columns, weight / weight.sum(), forest)
 
 
 def _with_class(forest: Forest, classes: int) -> Forest:
@@ -290,15 +299,13 @@ def fit_class_trees(
     listed = _every_pair(len(columns) - 1, classes, by_class) if every else _pairs_of_trees(rows, information, by_class)
     prior = ClassTreesPrior(columns, listed, 0.5 if by_class else 0.0)
 
-    def counted(part: Encoded) -> ClassTreeSums:
-        weights = np.ones(part.rows) if part.weights is None else part.weights
-        return prior.expected(part, weights[:, None])
-
+    codes, weights = rows.binned(BINS), np.ones(rows.rows) if rows.weights is None else rows.weights
     if not by_class or held_out is None:
-        return prior, Learned(prior, counted(rows))
-    train, test = counted(rows.taken(~held_out)), rows.taken(held_out)
-    sums = ClassTreeSums(*(a + b for a, b in zip(train, counted(test), strict=True)))
-    prior = replace(prior, share=_share(prior.solve(train), test.taken(slice(0, _COMPARED))))
+        return prior, Learned(prior, prior.counted(codes, weights))
+    train, test = (prior.counted(codes[part], weights[part]) for part in (~held_out, held_out))
+    sums = ClassTreeSums(*(a + b for a, b in zip(train, test, strict=True)))
+    compared = rows.taken(np.flatnonzero(held_out)[:_COMPARED])
+    prior = replace(prior, share=_share(prior.solve(train), compared))
     if prior.share < _LEAST:
         first = prior.starts[prior.slice_of(classes).start]
         prior = replace(prior, listed=prior.listed[prior.slice_of(classes)], share=0.0)

@@ -143,30 +143,38 @@ class Smoother:
     def edge(self, parent: int, child: int) -> "Edge":
         """Return how the table of an edge is smoothed, and the table of all rows."""
         if (parent, child) not in self._edges:
-            self._edges[parent, child] = self.chosen(parent, child, self.counts(parent, child))
+            own, marginal = self.counts(parent, child), self.marginals[child]
+            self._edges[parent, child] = self.chosen(parent, child, own, np.broadcast_to(marginal, own.shape))
         return self._edges[parent, child]
 
-    def chosen(self, parent: int, child: int, counts: Array) -> "Edge":
-        """Return the smoothing of an edge with the greatest leave-one-out likelihood."""
-        marginal = self.marginals[child]
+    def of_part(self, parent: int, child: int, counts: Array) -> Array:
+        """Return the table of an edge in some of the rows, towards that of all: no narrower, as they are fewer."""
+        every = self.edge(parent, child)
+        widths = [width for width in _WIDTHS if width >= every.width][:2] if every.width else [0.0]
+        return self.chosen(parent, child, counts, every.table, widths).table
+
+    def chosen(
+        self, parent: int, child: int, counts: Array, backoff: Array, widths: Sequence[float] = _WIDTHS
+    ) -> "Edge":
+        """Return the smoothing of an edge with the greatest leave-one-out likelihood, towards another table."""
         binned = self.columns[parent].bins > 1 or self.columns[child].bins > 1
         above, below = np.nonzero(counts)  # only cells with rows count in the likelihood
-        cells, rows_of, of_child = counts[above, below], counts.sum(axis=1), marginal[below]
+        cells, rows_of, of_cells = counts[above, below], counts.sum(axis=1), backoff[above, below]
         pseudos = np.array(_PSEUDO)[:, None]
         best: tuple[float, float, float, Array] | None = None
-        for width in _WIDTHS if binned else (0.0,):
+        for width in widths if binned else (0.0,):
             down, across = kernel(self.columns[parent], width), kernel(self.columns[child], width)
             smooth = down @ counts @ across.T
             own = np.diagonal(down)
             left = np.maximum(smooth[above, below] - own[above] * np.diagonal(across)[below], 0)
             rows_left = np.maximum(smooth.sum(axis=1) - own, 0)
-            scores = np.log(left + pseudos * of_child) @ cells - np.log(rows_left + pseudos) @ rows_of
+            scores = np.log(left + pseudos * of_cells) @ cells - np.log(rows_left + pseudos) @ rows_of
             at = int(scores.argmax())
             if best is None or scores[at] > best[0]:
                 best = float(scores[at]), _PSEUDO[at], width, smooth
         assert best is not None
         _, pseudo, width, smooth = best
-        return Edge((smooth + pseudo * marginal) / (smooth.sum(axis=1) + pseudo)[:, None], width)
+        return Edge((smooth + pseudo * backoff) / (smooth.sum(axis=1) + pseudo)[:, None], width)
 
     def prior(self, structures: Sequence[Structure]) -> "TreePrior":
         """Return trees of these structures with the tables of all rows, and how tables are smoothed."""
@@ -201,6 +209,12 @@ def _kernel(levels: int, bins: int, width: float) -> Array:
         weights[levels - 1 :, levels - 1 :] = near / near.sum(axis=0)
     weights.setflags(write=False)
     return weights
+
+
+def smoothed_root(column: TableColumn, counts: Array, marginal: Array) -> Array:
+    """Return p(level) of the root of a tree, smoothed over bins, and with some rows of the marginal of all rows."""
+    found = kernel(column, _ROOT_WIDTH) @ counts
+    return np.asarray((found + _TABLE_ROWS * marginal) / (found.sum() + _TABLE_ROWS))
 
 
 class TreeSums(NamedTuple):

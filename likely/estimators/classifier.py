@@ -47,8 +47,8 @@ class Classifier(LabelledEstimator):
         what answers all but which class it is: "tree", Chow–Liu trees of the columns and the class, one of all rows and
         one in every class, whose counts add exactly; "full", the joint of ``Model`` with the class as a column, which
         takes as long as ``Model`` to fit; "naive", ``joint_``, in which columns are class-conditionally independent.
-        It is ``joint_``, too, if ``calibrate=False`` or if ``columns`` names families, and with ``covariance``,
-        ``components`` or ``together``
+        It is ``joint_``, too, if ``calibrate=False`` or if ``columns`` names families, with ``covariance``,
+        ``components`` or ``together``, where a column is text, and of more than 1000 columns or classes
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
     covariance
