@@ -12,7 +12,7 @@ from likely.data.table import Table
 from likely.density.columns import CategoryColumn, Encoded, NumberColumn, unknown_rows
 from likely.density.combination import CLASS_TREES, COMBINED, COUNTED
 from likely.density.evidence import Evidence, Known
-from likely.density.table import Progress, TableJoint, class_column
+from likely.density.table import FEW, Progress, TableJoint, class_column
 from likely.density.trees import taken_or_none
 from likely.joint import Joint
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, union
@@ -33,11 +33,12 @@ class LabelledTable:
     """those of the levels of the last column; rows of other classes are rows whose class is not known"""
 
     @staticmethod
-    def reads(table: Table, classes: int) -> bool:
-        """Say whether there is a joint of such a table, and of so many classes: texts are in none."""
-        width = table.columns.width
+    def reads(table: Table, assignment: Assignment, kind: TableKind) -> bool:
+        """Say whether there is a joint of such first rows: texts are in none, and a few rows decide on no trees."""
+        width, classes = table.columns.width, len(assignment.classes)
+        rows = float(table.rows) if assignment.weights is None else float(assignment.weights.sum())
         few = width <= _MOST_COLUMNS and classes <= _MOST_CLASSES and classes * width <= _MOST_CELLS
-        return few and not table.strings
+        return few and not table.strings and (kind == "full" or rows >= FEW)
 
     @classmethod
     def fit(cls, table: Table, assignment: Assignment, kind: TableKind, seed: int, say: Progress | None) -> Self:

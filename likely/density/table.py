@@ -48,7 +48,8 @@ ENOUGH = 50_000
 # Rows that are encoded together when statistics are collected, or answers given.
 _BATCH = 1 << 13
 _HELD_OUT = 0.2
-_FEW = 40
+FEW = 40
+"""Of fewer rows none are held out."""
 
 Progress = Callable[[Callable[[], str]], None]
 
@@ -378,7 +379,7 @@ def _held_out(keys: NDArray[np.uint64], weights: Array | None) -> NDArray[np.boo
     """Return which rows are held out, by their content; None of too few."""
     order = np.argsort(keys, kind="stable")
     running = np.cumsum(np.ones(len(keys)) if weights is None else weights[order])
-    if running[-1] < _FEW:
+    if running[-1] < FEW:
         return None
     bound = keys[order[np.searchsorted(running, max(20.0, _HELD_OUT * running[-1]) - 1e-9)]]
     found = keys <= bound

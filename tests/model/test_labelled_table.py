@@ -14,6 +14,7 @@ import likely
 from likely.data.table import Table
 from likely.datasets import penguins
 from likely.density.labelled_table import LabelledTable
+from likely.statistics import Assignment
 
 JOINTS = ("tree", "full", "naive")
 every_joint = pytest.mark.parametrize("joint", JOINTS)
@@ -237,11 +238,28 @@ def test_families_and_texts_take_the_naive_joint(birds):
         likely.Classifier(joint="forest").fit(birds, "species")
 
 
+@pytest.mark.parametrize("weight", [1, 2])
+def test_a_few_rows_take_the_naive_joint(birds, weight):
+    few = birds.take(np.arange(0, 344, 344 // 38)[: 39 // weight])
+    weights = np.full(len(few), float(weight))
+    for settings, rows, taken in (
+        ({}, weights, False),
+        ({}, weights + 1 / len(few) + 1, True),
+        ({"joint": "full"}, weights, True),
+    ):
+        model = likely.Classifier(**settings).fit(few, "species", sample_weight=rows)
+        assert (model.fitted().table is not None) == taken
+    more = likely.Classifier().fit(few, "species").partial_fit(birds, "species")
+    assert more.fitted().table is None
+    assert np.isfinite(more.log_density(birds)).all()
+
+
 def test_too_many_columns_or_classes_take_the_naive_joint():
     rng = np.random.default_rng(0)
-    assert LabelledTable.reads(Table(rng.normal(size=(2, 1000))), 100)
-    assert not LabelledTable.reads(Table(rng.normal(size=(2, 1000))), 101)
-    assert not LabelledTable.reads(Table(rng.normal(size=(2, 1001))), 2)
+    for columns, classes, reads in ((1000, 100, True), (1000, 101, False), (1001, 2, False)):
+        known = Assignment(np.arange(classes), np.zeros(40, dtype=np.int32))
+        for kind in ("tree", "full"):
+            assert LabelledTable.reads(Table(np.zeros((40, columns))), known, kind) == reads
     X, y = rng.normal(size=(1001, 2)), np.arange(1001)
     assert likely.Classifier().fit(X, y).fitted().table is None
     assert likely.Classifier().fit(X, y % 100).fitted().table is not None
