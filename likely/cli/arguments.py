@@ -228,32 +228,33 @@ class New(NamedTuple):
     calibrate: bool
     unlabelled: str
     seed: int
-    joint: str | None = None
+    members: str | None = None
+    """the kind of members of a model of all columns"""
 
     @property
     def said(self) -> bool:
         """Whether anything was said of how to fit, beside text that stands for a missing cell."""
         return self != New("classifier", {}, (), self.missing, calibrate=True, unlabelled="auto", seed=0)
 
-    def whole(self) -> Any:
+    def whole(self, joint: str | None = None) -> Any:
         """Return the model of all columns, without a target."""
-        if self.kind != "classifier" or self.together or not self.calibrate or self.unlabelled != "auto":
+        if self.kind != "classifier" or self.together or not self.calibrate or self.unlabelled != "auto" or joint:
             raise ValueError(
-                "expected --target NAME with --model, --together, --no-calibrate and --unlabelled, which are of a "
-                "classifier, got none"
+                "expected --target NAME with --model, --together, --no-calibrate, --unlabelled and --joint, which are "
+                "of a classifier, got none"
             )
         from likely.estimators.model import Model
 
-        kind: Any = self.joint or "combined"
+        kind: Any = self.members or "combined"
         return Model(kind, columns=self.columns or "auto", missing=tuple(self.missing), random_state=self.seed)
 
-    def model(self) -> Any:
-        """Return the model of a target."""
+    def model(self, joint: str | None = None) -> Any:
+        """Return the model of a target; ``joint``: what is to answer all but the class, if that was said."""
         from likely.estimators import Classifier, NaiveBayes
 
-        if self.joint is not None:
+        if self.members is not None:
             raise ValueError(
-                f"expected no --target with --kind, which is of a model of all columns, got --kind {self.joint!r}"
+                f"expected no --target with --kind, which is of a model of all columns, got --kind {self.members!r}"
             )
         try:
             weight = self.unlabelled if self.unlabelled == "auto" else float(self.unlabelled)
@@ -264,7 +265,14 @@ class New(NamedTuple):
         names = [next(csv.reader([names])) for names in self.together]
         common: dict[str, Any] = {"missing": tuple(self.missing), "together": names, "unlabelled": weight}
         if self.kind == "naive-bayes":
+            if joint is not None:
+                raise ValueError(f"expected --joint of a classifier, got --joint {joint} of naive Bayes: leave it out")
             return NaiveBayes(self.columns or "auto", **common)
+        if joint is not None:
+            common["joint"] = joint
+        if joint in ("tree", "full") and (names or not self.calibrate):
+            asked = "--together" if names else "--no-calibrate"
+            raise ValueError(f"expected --joint naive with {asked}, got --joint {joint}: leave out one of the two")
         return Classifier(self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, **common)
 
 
@@ -280,8 +288,8 @@ CLASSIFIER = combined(
     ),
     option(
         "--kind",
-        "joint",
-        type=click.Choice(["combined", "tree", "trees", "hidden trees", "scores"]),
+        "members",
+        type=click.Choice(["combined", "tree", "trees", "hidden trees", "scores", "tied scores"]),
         help="Of a model of all columns: all its members, which is the default, or one by itself.",
     ),
     COLUMNS,

@@ -78,10 +78,23 @@ def application(context: click.Context, version: bool, install_completion: bool,
 @arguments.MODEL_OUTPUT
 @option("--target", "-t", metavar="NAME", help="The column that holds the label; without one, a model of all columns.")
 @arguments.CLASSIFIER
+@option(
+    "--joint",
+    type=click.Choice(["tree", "full", "naive"]),
+    help="What answers of a classifier all but the class, such as what a missing cell was: trees of the columns "
+    "and the class, a model of all columns, which takes long, or independent columns.  [default: tree]",
+)
 @flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
 @arguments.JSON
 def fit(
-    data: Sequence[str], output: str, target: str | None, new: New, form: str | None, text_dirs: bool, as_json: bool
+    data: Sequence[str],
+    output: str,
+    target: str | None,
+    new: New,
+    joint: str | None,
+    form: str | None,
+    text_dirs: bool,
+    as_json: bool,
 ) -> None:
     """Learn from a table, missing cells and all, and save the model: of a target, or without one of all columns."""
     check_model_output(output, data, form, text_dirs=text_dirs)
@@ -92,7 +105,7 @@ def fit(
         rows, target = folders_of(data), target or LABEL
         new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
-        whole, rows = new.whole(), opened(data, form, new.missing)
+        whole, rows = new.whole(joint), opened(data, form, new.missing)
         with progress_bar(rows, "learning"):
             whole.fit(rows)
         _save(whole, output, as_json, start)
@@ -100,7 +113,7 @@ def fit(
     else:
         rows = opened(data, form, new.missing)
     with read_meanwhile(rows, data):
-        model = new.model()
+        model = new.model(joint)
     with progress_bar(rows, "learning"):
         model.fit(rows, target)
     _save(model, output, as_json, start)

@@ -239,17 +239,22 @@ class NumberColumn:
 
     def distribution(self, x: Array) -> tuple[Array, Array]:
         """Return F(x) and 1 − F(x), each to its last digit, of numbers that are no atoms."""
-        t = self._away(x)
-        tail = np.exp(-np.abs(t))
-        small, large = tail / (1 + tail), 1 / (1 + tail)
-        below, above = np.where(t < 0, small, large), np.where(t < 0, large, small)
+        return self._below(x), self._above(x)
+
+    def _below(self, x: Array) -> Array:
+        """Return F(x) of numbers that are no atoms."""
+        return self._mixed(x, _logistic(self._away(x)), self._wide_atoms[0], self._running[0])
+
+    def _above(self, x: Array) -> Array:
+        """Return 1 − F(x) of numbers that are no atoms."""
+        return self._mixed(x, _logistic(-self._away(x)), self._wide_atoms[1], self._running[1])
+
+    def _mixed(self, x: Array, wide: Array, wide_atoms: Array, running: Array) -> Array:
         if self.whole and len(self.atoms):
-            at, (first, last) = np.searchsorted(self.atoms, x), self._wide_atoms
-            below, above = (np.maximum(p - q[at], 0) / (1 - first[-1]) for p, q in ((below, first), (above, last)))
-        bounded = np.clip(x, self.edges[0], self.edges[-1])
-        running, upward = (np.interp(bounded, self.edges, shares) for shares in self._running)
-        u = np.minimum((1 - _WIDE) * running + _WIDE * below, 1.0)
-        return u, np.minimum((1 - _WIDE) * upward + _WIDE * above, 1.0)
+            first_to_last = self._wide_atoms[0][-1]
+            wide = np.maximum(wide - wide_atoms[np.searchsorted(self.atoms, x)], 0) / (1 - first_to_last)
+        found = np.interp(np.clip(x, self.edges[0], self.edges[-1]), self.edges, running)
+        return np.asarray(np.minimum((1 - _WIDE) * found + _WIDE * wide, 1.0))
 
     def log_marginal(self, x: Array) -> Array:
         """Return log f(x) of numbers that are no atoms: of whole numbers the logarithm of a probability."""
@@ -266,8 +271,8 @@ class NumberColumn:
         with np.errstate(divide="ignore"):
             return np.asarray(np.where(f > _SMALL, np.log(f), np.log(_WIDE) + wide))
 
-    def scored(self, x: Array) -> Scores:
-        """Return where cells lie; NaN is unknown."""
+    def scored(self, x: Array, *, scores: bool = True) -> Scores:
+        """Return where cells lie; NaN is unknown. Without ``scores`` z and log f are left out, NaN and 0."""
         missing = np.isnan(x)
         at = np.searchsorted(self.atoms, x)
         levels = np.full(len(x), len(self.atoms), dtype=np.int16)
@@ -276,9 +281,11 @@ class NumberColumn:
             levels[hit] = at[hit]
         levels[missing] = UNKNOWN
         free = levels == len(self.atoms)
-        below, above = self.distribution(x[free])
         u, z, log = np.full(len(x), np.nan), np.full(len(x), np.nan), np.zeros(len(x))
-        u[free] = below
+        u[free] = below = self._below(x[free])
+        if not scores:
+            return Scores(levels, u, z, log)
+        above = self._above(x[free])
         # From the nearer tail, so that no digit is lost.
         tail = ndtri(np.minimum(below, above))
         z[free] = np.clip(np.where(below < above, tail, -tail), -_FARTHEST, _FARTHEST)
@@ -307,6 +314,12 @@ class NumberColumn:
         """Bins × 4: numbers within each bin of u."""
         points = np.quantile(self.quantiles, (np.arange(self.bins * 4) + 0.5) / (self.bins * 4))
         return np.asarray(points.reshape(self.bins, 4))
+
+
+def _logistic(t: Array) -> Array:
+    """Return 1 / (1 + exp(−t)) to its last digit."""
+    tail = np.exp(-np.abs(t))
+    return np.asarray(np.where(t < 0, tail, 1.0) / (1 + tail))
 
 
 TableColumn = CategoryColumn | NumberColumn
@@ -359,8 +372,8 @@ def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:
     for bins in _BINS:
         if bins > _BINS[0] and bins > total / 6:
             break
-        cut = np.unique(np.searchsorted(running, np.arange(1, bins) / bins * total))
-        cut = cut[cut < len(values) - 1]
+        cut = np.searchsorted(running, np.arange(1, bins) / bins * total)  # in rising order
+        cut = cut[(np.diff(cut, prepend=-1) > 0) & (cut < len(values) - 1)]
         middle = values[cut] / 2 + values[cut + 1] / 2
         edges = np.concatenate([[values[0] - first], middle, [values[-1] + last]])
         cells = np.add.reduceat(counts, np.append(0, cut + 1)) if len(values) > 1 else counts

@@ -1,6 +1,6 @@
 """The joint of a whole table: a convex combination of its members, weighted by held-out likelihood."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Table
-from likely.density.class_trees import fit_class_trees
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
@@ -31,6 +30,7 @@ from likely.density.trees import (
     COARSE,
     Drawn,
     Learned,
+    combination_weights,
     continued_trees,
     drawn_components,
     fit_tree,
@@ -40,19 +40,15 @@ from likely.density.trees import (
     responsibilities,
     weighted,
 )
-from likely.em import iterate
 from likely.learn.kmeans import read_points, restarts
 from likely.statistics import Array
 
-# Weights of members: a Dirichlet prior of so many rows in all.
-_PRIOR_ROWS = 0.5
 # What members are worth that are left out; and EM steps by which the others take their place.
 _WORTH, _FEW_STEPS = 0.01, 20
-COUNTED: dict[str, Callable[[Encoded], tuple[Any, Learned[Any, Any]]]] = {
-    "tree": fit_tree,
-    "class trees": fit_class_trees,
-}
-"""Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or one in each class."""
+COUNTED = ("tree", "class trees")
+"""Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or more in classes."""
+CLASS_TREES = (("class trees", 1),)
+"""The one member of a joint that is to be counted only, of columns of which the last is the class."""
 TIED = "tied scores"
 KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30, TIED: 100}
 """The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
@@ -160,8 +156,8 @@ class Member:
 
     def with_classes(self, columns: tuple[TableColumn, ...], index: NDArray[np.int64]) -> "Member":
         """Return counts of levels whose last column, the class, has others: the index of each before, or −1."""
-        prior = replace(self.prior, columns=columns)
-        return Member(self.kind, prior, prior, self.prior.with_classes(self.sums, index))
+        prior, sums = self.prior.with_classes(columns, self.sums, index)
+        return Member(self.kind, prior, prior, sums)
 
     def advanced(self) -> "Member":
         """Return the member that knows no rows, and expects them under its density; counts of levels need no such."""
@@ -337,23 +333,6 @@ def component_shares(member: Density, rows: Encoded, evidence: Evidence | None =
     return responsibilities(spread.summed(member.log_components(spread.rows, evidence)))
 
 
-def combination_weights(
-    logs: Array, weights: Array | None = None, start: Array | None = None, steps: int = 500
-) -> Array:
-    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
-    k = logs.shape[1]
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    counted = np.ones(len(logs)) if weights is None else weights
-
-    def step(w: Array) -> Array:
-        shares = likelihood * w
-        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
-        return np.asarray(found / found.sum())
-
-    start = np.full(k, 1.0 / k) if start is None else start
-    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
-
-
 def members_worth(logs: Array, weights: Array, needed: Sequence[int] = ()) -> tuple[list[int], Array]:
     """Return which members are worth their time, and their weights: from logarithms of held-out rows × members.
 
@@ -429,8 +408,8 @@ def first_groups(
 
 def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> Member:
     """Fit one of KINDS to rows, of so many components or hidden states at most."""
-    if kind in COUNTED:
-        return Member.of(kind, COUNTED[kind](rows))
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows))
     most = most or KINDS[kind]
     generator = np.random.default_rng(seed)
     d, n = len(rows.columns), rows.weight
@@ -460,8 +439,8 @@ def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> 
 def continued(member: Member, rows: Encoded, steps: int) -> Member:
     """Take so many more EM steps from a member that was fitted to some of the rows."""
     kind, density = member.kind, cast("Any", member.density)
-    if kind in COUNTED:
-        return Member.of(kind, COUNTED[kind](rows))
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows))
     if kind == "hidden trees":
         prior = HiddenTreePrior.of(rows, density.structure)
         return Member.of(kind, (prior, fit_hidden_tree(rows, density, prior, steps=steps)))

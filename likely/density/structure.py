@@ -50,13 +50,13 @@ class Pairs(NamedTuple):
         return square[0], square[1]
 
 
-def maximum_tree(information: Array) -> Structure:
+def maximum_tree(information: Array, root: int | None = None) -> Structure:
     """Return the tree of the greatest sum of mutual information (Chow and Liu, 1968), by Prim's algorithm.
 
-    The root is the column that has most of it with all others.
+    The root is by default the column that has most of it with all others.
     """
     d = len(information)
-    root = int(information.sum(axis=0).argmax())
+    root = int(information.sum(axis=0).argmax()) if root is None else root
     parents = np.full(d, -1, dtype=np.int32)
     best, nearest = information[root].copy(), np.full(d, root)
     inside = np.zeros(d, dtype=bool)

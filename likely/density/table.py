@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.data.hashing import row_keys
 from likely.data.table import Block, Table
-from likely.density.class_trees import ClassTreesPrior
+from likely.density.class_trees import fit_class_trees, structure_rows
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
@@ -24,7 +24,9 @@ from likely.density.columns import (
     numbers,
 )
 from likely.density.combination import (
+    CLASS_TREES,
     COMBINED,
+    COUNTED,
     FEW_ROWS,
     TIED,
     Combination,
@@ -37,9 +39,8 @@ from likely.density.combination import (
     members_worth,
 )
 from likely.density.evidence import Evidence, rare_shares
-from likely.density.structure import Pairs, entropies
 from likely.density.topics import pieces, unsettled
-from likely.density.trees import COARSE, responsibilities
+from likely.density.trees import COARSE, dependence, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
 
 if TYPE_CHECKING:
@@ -49,9 +50,11 @@ if TYPE_CHECKING:
 ENOUGH = 50_000
 # Rows that are encoded together when statistics are collected, or answers given.
 _BATCH = 1 << 13
-# Cross-validation folds by which members are weighted: of few rows each is held out once, else one is; of fewer none.
+# Cross-validation folds by which members are weighted: of few rows each is held out once, else one is.
 _FOLDS = 5
-_FEW, _FEWEST = 150, 40
+_FEW = 150
+FEWEST = 40
+"""Of fewer rows none are held out."""
 
 Progress = Callable[[Callable[[], str]], None]
 
@@ -108,14 +111,20 @@ class TableJoint:
         if labels is not None:
             counts = np.bincount(labels.codes + 1, weights, minlength=len(labels.classes) + 1)[1:]
             columns = (*columns, class_column(counts.astype(np.float64)))
-            if not ClassTreesPrior(columns).affordable:
-                kinds = tuple(each for each in kinds if each[0] != "class trees")
         part, own = table.taken(sample), None if weights is None else weights[sample]
         columns, texts = with_topics(columns, part, own, seed, say)
-        rows = encode(columns, part, own, None if codes is None else codes[sample], texts, learning=True)
-        members, shares = fit_members(rows, kinds, _folds(keys[sample], own), seed, say)
-        information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
-        information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
+        counted = all(kind in COUNTED for kind, _ in kinds)
+        known = None if codes is None else codes[sample]
+        rows = encode(columns, part, own, known, texts, learning=True, scores=not counted)
+        folds = _folds(keys[sample], own)
+        members: tuple[Member, ...]
+        if kinds == CLASS_TREES:
+            information = dependence(rows.taken(slice(0, structure_rows(len(columns)))))
+            member = Member.of("class trees", fit_class_trees(rows, folds[0] if folds else None, information))
+            members, shares = (member,), np.ones(1)
+        else:
+            members, shares = fit_members(rows, kinds, folds, seed, say)
+            information = dependence(rows)
         missing = MissingCells.of(rows.missing, own) if labels is None else None
         found = cls(columns, names, shares, members, missing, information, 0.0, texts)
         if table.rows > ENOUGH:
@@ -138,11 +147,12 @@ class TableJoint:
         ``codes``: the indices of their classes, −1 of one that is not known, if the last column is the class.
         """
         members, texts, total = list(self.members), self.texts, self.rows
+        scores = not all(m.kind in COUNTED for m in members)
         for first in range(0, table.rows, _BATCH):
             part = table.between(first, first + _BATCH)
             own = None if weights is None else weights[first : first + _BATCH]
             known = None if codes is None else codes[first : first + _BATCH]
-            rows = encode(self.columns, part, own, known, texts, learning=True)
+            rows = encode(self.columns, part, own, known, texts, learning=True, scores=scores)
             members = [m.learned(rows, self.missing, sign) for m in members]
             texts = learned_texts(texts, part, rows, sign)
             total += sign * (float(rows.rows) if own is None else float(own.sum()))
@@ -387,7 +397,7 @@ def _folds(keys: NDArray[np.uint64], weights: Array | None) -> list[NDArray[np.b
     order = np.argsort(keys, kind="stable")
     running = np.cumsum(np.ones(len(keys)) if weights is None else weights[order])
     total = float(running[-1])
-    if total < _FEWEST:
+    if total < FEWEST:
         return []
     shares = np.arange(1, _FOLDS) / _FOLDS if total < _FEW else np.array([1 / _FOLDS])
     bounds = keys[order[np.searchsorted(running, shares * total - 1e-9)]]
@@ -437,11 +447,12 @@ def encode(
     texts: "tuple[TextColumn, ...]" = (),
     *,
     learning: bool = False,
+    scores: bool = True,
 ) -> Encoded:
     """Return rows as the members read them, or raise if a number is infinite.
 
     ``codes`` are those of the class, where there is one more column than the table has. Topics of ``texts`` are unknown
-    unless rows are for ``learning``.
+    unless rows are for ``learning``. Without ``scores`` there are levels and u alone, which is all that is counted.
     """
     scored, told = [], []
     topics = {text.column: text for text in texts}
@@ -462,7 +473,7 @@ def encode(
             continue
         cells = finite_cells(table, j)
         if isinstance(column, NumberColumn):
-            scored.append(column.scored(cells))
+            scored.append(column.scored(cells, scores=scores))
         elif table.kinds and table.kinds[j] == "text":
             scored.append(_nothing(len(cells)))
         else:
@@ -474,8 +485,8 @@ def encode(
         columns,
         np.stack([s.levels for s in scored], axis=1),
         np.stack([s.u for s in of_numbers], axis=1) if of_numbers else empty,
-        np.stack([s.z for s in of_numbers], axis=1) if of_numbers else empty,
-        np.stack([s.log for s in scored], axis=1),
+        np.stack([s.z for s in of_numbers], axis=1) if of_numbers and scores else empty,
+        np.stack([s.log for s in scored], axis=1) if scores else empty,
         weights,
         tuple(told),
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
-from likely.density.structure import Pairs, Structure, maximum_tree
+from likely.density.structure import Pairs, Structure, entropies, maximum_tree
 from likely.em import iterate
 from likely.statistics import Array
 
@@ -32,6 +32,8 @@ INFORMATION_ROWS = 30.0
 _TABLE_ROWS = 5.0
 # EM steps before trees are chosen once more, after that at most, and the gain of each row that is too little for more.
 _FIRST_STEPS, _STEPS, _TOLERANCE = 4, 11, 1e-3
+# Weights of members: a Dirichlet prior of so many rows in all.
+_PRIOR_ROWS = 0.5
 
 
 class Forest(NamedTuple):
@@ -103,6 +105,14 @@ def counts_of_levels(codes: Codes, levels: NDArray[np.int32], weights: Array | N
     return found
 
 
+def dependence(rows: Encoded) -> Array:
+    """Return the mutual information of all pairs of columns, and on the diagonal the entropy of each."""
+    codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
+    found = Pairs.of(codes, levels).information(rows.weights)[0]
+    found[np.diag_indices(len(levels))] = entropies(codes, levels, rows.weights)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Smoother:
     """Tables of an edge from its counts: a kernel over neighbouring bins, and back-off to the child's marginal.
@@ -133,27 +143,38 @@ class Smoother:
     def edge(self, parent: int, child: int) -> "Edge":
         """Return how the table of an edge is smoothed, and the table of all rows."""
         if (parent, child) not in self._edges:
-            self._edges[parent, child] = self.chosen(parent, child, self.counts(parent, child))
+            own, marginal = self.counts(parent, child), self.marginals[child]
+            self._edges[parent, child] = self.chosen(parent, child, own, np.broadcast_to(marginal, own.shape))
         return self._edges[parent, child]
 
-    def chosen(self, parent: int, child: int, counts: Array) -> "Edge":
-        """Return the smoothing of an edge with the greatest leave-one-out likelihood."""
-        marginal = self.marginals[child]
+    def of_part(self, parent: int, child: int, counts: Array) -> Array:
+        """Return the table of an edge in some of the rows, towards that of all: no narrower, as they are fewer."""
+        every = self.edge(parent, child)
+        widths = [width for width in _WIDTHS if width >= every.width][:2] if every.width else [0.0]
+        return self.chosen(parent, child, counts, every.table, widths).table
+
+    def chosen(
+        self, parent: int, child: int, counts: Array, backoff: Array, widths: Sequence[float] = _WIDTHS
+    ) -> "Edge":
+        """Return the smoothing of an edge with the greatest leave-one-out likelihood, towards another table."""
         binned = self.columns[parent].bins > 1 or self.columns[child].bins > 1
-        best: tuple[float, Edge] | None = None
-        for width in _WIDTHS if binned else (0.0,):
+        above, below = np.nonzero(counts)  # only cells with rows count in the likelihood
+        cells, rows_of, of_cells = counts[above, below], counts.sum(axis=1), backoff[above, below]
+        pseudos = np.array(_PSEUDO)[:, None]
+        best: tuple[float, float, float, Array] | None = None
+        for width in widths if binned else (0.0,):
             down, across = kernel(self.columns[parent], width), kernel(self.columns[child], width)
             smooth = down @ counts @ across.T
-            rows, own = smooth.sum(axis=1), np.diagonal(down)
-            left = np.maximum(smooth - np.outer(own, np.diagonal(across)), 0)
-            rows_left = np.maximum(rows - own, 0)[:, None]
-            for pseudo in _PSEUDO:
-                score = float((counts * (np.log(left + pseudo * marginal) - np.log(rows_left + pseudo))).sum())
-                if best is None or score > best[0]:
-                    table = (smooth + pseudo * marginal) / (rows + pseudo)[:, None]
-                    best = score, Edge(table, width)
+            own = np.diagonal(down)
+            left = np.maximum(smooth[above, below] - own[above] * np.diagonal(across)[below], 0)
+            rows_left = np.maximum(smooth.sum(axis=1) - own, 0)
+            scores = np.log(left + pseudos * of_cells) @ cells - np.log(rows_left + pseudos) @ rows_of
+            at = int(scores.argmax())
+            if best is None or scores[at] > best[0]:
+                best = float(scores[at]), _PSEUDO[at], width, smooth
         assert best is not None
-        return best[1]
+        _, pseudo, width, smooth = best
+        return Edge((smooth + pseudo * backoff) / (smooth.sum(axis=1) + pseudo)[:, None], width)
 
     def prior(self, structures: Sequence[Structure]) -> "TreePrior":
         """Return trees of these structures with the tables of all rows, and how tables are smoothed."""
@@ -176,19 +197,24 @@ class Edge(NamedTuple):
 
 def kernel(column: TableColumn, width: float) -> Array:
     """Return the weights that cells of a level give to each level: of bins, those near to them."""
-    return _kernel(column.levels, column.bins > 1, width)
+    return _kernel(column.levels, BINS if column.bins > 1 else 0, width)
 
 
 @lru_cache(256)
-def _kernel(levels: int, binned: bool, width: float) -> Array:
-    size, first = levels + (BINS - 1 if binned else 0), levels - 1
-    weights = np.eye(size)
-    if binned and width > 0:
-        i = np.arange(BINS)
+def _kernel(levels: int, bins: int, width: float) -> Array:
+    weights = np.eye(max(levels - 1 + bins, levels))
+    if bins and width > 0:
+        i = np.arange(bins)
         near = np.exp(-0.5 * ((i[:, None] - i) / width) ** 2)
-        weights[first:, first:] = near / near.sum(axis=0)
-    weights.flags.writeable = False
+        weights[levels - 1 :, levels - 1 :] = near / near.sum(axis=0)
+    weights.setflags(write=False)
     return weights
+
+
+def smoothed_root(column: TableColumn, counts: Array, marginal: Array) -> Array:
+    """Return p(level) of the root of a tree, smoothed over bins, and with some rows of the marginal of all rows."""
+    found = kernel(column, _ROOT_WIDTH) @ counts
+    return np.asarray((found + _TABLE_ROWS * marginal) / (found.sum() + _TABLE_ROWS))
 
 
 class TreeSums(NamedTuple):
@@ -338,6 +364,23 @@ def of_alike(rows: Encoded, ask: Callable[[Encoded], Array]) -> Array:
     return np.repeat(ask(rows.taken(slice(0, 1))), rows.rows, axis=0) if rows.alike else ask(rows)
 
 
+def combination_weights(
+    logs: Array, weights: Array | None = None, start: Array | None = None, steps: int = 500
+) -> Array:
+    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
+    k = logs.shape[1]
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    counted = np.ones(len(logs)) if weights is None else weights
+
+    def step(w: Array) -> Array:
+        shares = likelihood * w
+        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
+        return np.asarray(found / found.sum())
+
+    start = np.full(k, 1.0 / k) if start is None else start
+    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
+
+
 def drawn_components(shares: Array, generator: np.random.Generator) -> NDArray[np.int32]:
     """Draw a component of each row."""
     running = np.cumsum(shares, axis=1)
@@ -379,15 +422,6 @@ class ChowLiuPrior:
         codes, weights = rows.binned(BINS), np.ascontiguousarray(shares[:, 0])
         pairs = native.pair_counts(np.ascontiguousarray(codes.T), self.levels, self.pairs[0], weights)
         return PairSums(np.concatenate(counts_of_levels(codes, self.levels, weights)), pairs)
-
-    def with_classes(self, sums: PairSums, index: NDArray[np.int64]) -> PairSums:
-        """Return sums in which the last column has other levels: the index of each before, or −1 of a new one."""
-        (listed, starts), last = self.pairs, len(self.levels) - 1
-        levels = np.split(sums.levels, [len(sums.levels) - self.levels[last]])
-        pairs = np.split(sums.pairs, starts[1:-1])
-        for at in np.flatnonzero(listed[:, 0] == last).tolist():
-            pairs[at] = taken_or_none(pairs[at].reshape(self.levels[last], -1), index).ravel()
-        return PairSums(np.concatenate([levels[0], taken_or_none(levels[1], index)]), np.concatenate(pairs))
 
     def solve(self, sums: PairSums) -> "TreeDensity":
         """Return the tree of the most mutual information, its tables smoothed."""

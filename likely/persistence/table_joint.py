@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.density.class_trees import ClassPairSums, ClassTreesPrior
+from likely.density.class_trees import ClassTreesPrior, ClassTreeSums
 from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, level_counts, scored_numbers, unknown_rows
 from likely.density.combination import TIED, Member, MissingCells
 from likely.density.hidden_trees import HiddenTreeDensity, HiddenTreePrior, Sums
@@ -93,8 +93,10 @@ class StoredTree:
 
 @dataclass(frozen=True)
 class StoredClassTrees:
-    """A Chow–Liu tree in every class: counts of classes, and of levels and of pairs in each."""
+    """Chow–Liu trees of all rows and of those in every class: counts of classes, and of levels and of pairs in each."""
 
+    listed: NDArray[np.int64]
+    share: float
     weight: Array
     levels: Array
     pairs: Array
@@ -103,17 +105,20 @@ class StoredClassTrees:
     @classmethod
     def of(cls, member: Member) -> Self:
         """Take a member apart."""
-        return cls(member.sums.weight, member.sums.levels, member.sums.pairs, _counts(member))
+        prior: ClassTreesPrior = member.prior
+        sums: ClassTreeSums = member.sums
+        return cls(prior.listed, prior.share, sums.weight, sums.levels, sums.pairs, _counts(member))
 
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
-        prior = ClassTreesPrior(columns)
-        if not isinstance(columns[-1], CategoryColumn) or not prior.affordable:
-            raise ValueError("expected a class in the last column, and a tree in each, got others")
-        _check_shape(self.weight, prior.classes)
-        _check_shape(self.levels, prior.classes, int(prior.levels.sum()))
-        _check_shape(self.pairs, prior.classes, int(prior.pairs[1][-1]))
-        return Member("class trees", prior, prior, ClassPairSums(self.weight, self.levels, self.pairs))
+        if not isinstance(columns[-1], CategoryColumn) or len(columns) < 2 or not columns[-1].levels:
+            raise ValueError("expected a class in the last column, got another")
+        prior = ClassTreesPrior(columns, self.listed, self.share)
+        prior.validate()
+        _check_shape(self.weight, prior.classes + 1)
+        _check_shape(self.levels, prior.classes + 1, int(prior.levels.sum()))
+        _check_shape(self.pairs, int(prior.starts[-1]))
+        return Member("class trees", prior, prior, ClassTreeSums(self.weight, self.levels, self.pairs))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from likely.density.combination import combination_weights, members_worth
+from likely.density.combination import members_worth
+from likely.density.trees import combination_weights
 
 N = 4000
 
