@@ -455,6 +455,20 @@ class Encoded(NamedTuple):
         """Return rows of which nothing is known of some columns."""
         return self.with_cells(columns, unknown_rows(self.columns, 1))
 
+    def without(self, hidden: NDArray[np.bool_]) -> "Encoded":
+        """Return rows of which nothing is known of some cells, rows × columns."""
+        of_numbers = hidden[:, [j for j, _ in numbers(self.columns)]]
+        return self._replace(
+            levels=np.where(hidden, np.int16(UNKNOWN), self.levels),
+            u=np.where(of_numbers, np.nan, self.u),
+            z=np.where(of_numbers, np.nan, self.z),
+            log=np.where(hidden, 0.0, self.log),
+            texts=tuple(
+                TextCells(j, there & ~hidden[:, j], np.where(hidden[:, [j]], 0.0, logs))
+                for j, there, logs in self.texts
+            ),
+        )
+
     def with_cells(self, columns: Sequence[int], row: "Encoded") -> "Encoded":
         """Return rows in which the cells of some columns are those of one other row."""
         at, index = list(columns), number_index(self.columns)

@@ -23,6 +23,7 @@ from likely.density.columns import (
 )
 from likely.density.evidence import Evidence
 from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
+from likely.density.left_out import LeftOut, column_of_support, support_starts
 from likely.density.scores import ScoreTables, continued_scores, fit_scores
 from likely.density.structure import Pairs, entropies, maximum_tree
 from likely.density.topics import Spread
@@ -83,6 +84,9 @@ class Density(Protocol):
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
         """Return the distribution of each of some columns, where it is unknown, given all that is known there."""
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut | None:
+        """Return what the other cells of its row say of every cell that is there; None if there is no such way."""
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
@@ -272,6 +276,40 @@ class Combination:
                 else:
                     found[at] += part
         return found
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the distribution of every cell that is there given the others of its row, without the cell itself.
+
+        It is on the supports of all columns, one after the other; 0, or anything, of cells that are missing. All cells
+        are left out in one pass over each member, but where there are texts, or ranges of numbers as evidence.
+        """
+        if Spread.of(rows) is not None:
+            return self.hidden_one_by_one(rows, evidence)
+        owner = column_of_support(self.columns)
+        total, top = np.zeros((rows.rows, len(owner))), np.full(rows.levels.shape, -np.inf)
+        for log_weight, member in zip(self.log_weights, self.members, strict=True):
+            part = member.left_out(rows, evidence)
+            if part is None:
+                return self.hidden_one_by_one(rows, evidence)
+            logs = part.logs + log_weight
+            most = np.maximum(np.maximum(top, logs), -1e300)
+            total *= np.exp(top - most)[:, owner]
+            total += np.exp(logs - most)[:, owner] * part.found
+            top = most
+        sums = np.add.reduceat(total, support_starts(self.columns)[:-1], axis=1)
+        total /= np.maximum(sums, 1e-300)[:, owner]
+        return total
+
+    def hidden_one_by_one(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the same as ``left_out``, where each column is hidden by itself."""
+        starts = support_starts(self.columns)
+        total = np.zeros((rows.rows, int(starts[-1])))
+        for j in range(len(self.columns)):
+            there = np.flatnonzero(rows.levels[:, j] >= 0)
+            if len(there):
+                hidden = rows.taken(there).hiding(j)
+                total[there, starts[j] : starts[j + 1]] = self.marginals(hidden, [j], evidence)[0]
+        return total
 
     def draw(
         self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None, *, missing: bool = False

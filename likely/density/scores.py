@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers, scored_numbers
 from likely.density.evidence import Evidence
+from likely.density.left_out import LeftOut, support_starts
 from likely.density.normal import ndtr, ndtri
 from likely.density.structure import Pairs, Structure, maximum_tree
 from likely.density.trees import Drawn, Forest, Learned, drawn_components, fit_mixture, log_sum_exp, responsibilities
@@ -288,6 +289,44 @@ class ScoreDensity:
                     inside = Inside.of(self, c, z[own], there, case)
                     out[own] += shares[own, c, None] * inside.bins(self, c, case, z[own], there, i, edges)
         return out
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut | None:
+        """Return what the other cells of its row say of every cell that is there; None if scores are in ranges."""
+        case: Case | None = None
+        if evidence is not None:
+            case, *more = Case.all_of(self, evidence)
+            if more or case.z_ranges:
+                return None
+        n, (k, m) = rows.rows, self.mean.shape
+        chosen = [] if self.tables is None else list(self.tables.chosen)
+        places, starts = [j for j, _ in self.scored], support_starts(self.columns)
+        others = np.repeat(self._log_scores(rows)[:, None], len(self.columns), axis=1)
+        if m:
+            given = native.given_others(self._scores(rows), self.mean, self.gaussian.precision)
+            others[:, places] -= given[0]
+        logs = others + self._log_levels(rows, case)[:, None]
+        found = np.ones((n, int(starts[-1])))
+        shares, free = responsibilities(logs.reshape(-1, k)).reshape(logs.shape), np.ones(logs.shape)
+        logs = log_sum_exp(logs.reshape(-1, k)).reshape(n, -1)
+        if self.forest is not None:
+            codes, likelihoods = self._codes(rows), None
+            if case is not None:
+                codes, likelihoods = case.levels(self, codes)
+            others = np.ascontiguousarray(others[:, chosen] + np.log(self.weights))
+            logs[:, chosen], levels, shares[:, chosen], free[:, chosen] = native.tree_left_out(
+                self.forest.arrays, codes, likelihoods, others
+            )
+            # Of a number "none of these" is the first bin, until bins are filled in.
+            to = np.concatenate([starts[j] + np.arange(self.columns[j].levels) for j in chosen])
+            found[:, to] = levels
+        if m:
+            bins = self.columns[places[0]].bins
+            to = np.concatenate([starts[j + 1] - bins + np.arange(bins) for j in places])
+            parts = *given[1:], shares[:, places] * free[:, places]
+            mean, deviation, mixed = (np.ascontiguousarray(part).reshape(-1, k) for part in parts)
+            edges = ndtri(np.arange(1, bins) / bins)
+            found[:, to] = native.normal_bins(mean, deviation, mixed, edges).reshape(n, -1)
+        return LeftOut(logs, found)
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""

@@ -322,10 +322,11 @@ class TableJoint:
             column, own = self.columns[j], rows.unknown(j)
             if isinstance(column, NumberColumn):
                 if evidence is None or j not in evidence.known:
-                    out[own, j] = found @ column.support_values
+                    # Row by row: a product of matrices may round as the number of rows says.
+                    out[own, j] = np.einsum("nb,b->n", found, column.support_values)
                 else:
                     spread = self.distribution(column, found, evidence, j)
-                    out[own, j] = spread.p @ spread.values
+                    out[own, j] = np.einsum("nv,v->n", spread.p, spread.values)
             elif column.frequent or column.rare:
                 out[own, j] = self.named_values(j, found, evidence).argmax(axis=1)
         return out

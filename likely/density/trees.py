@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.density.columns import Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
+from likely.density.columns import EVIDENCE, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
+from likely.density.left_out import LeftOut, OnSupports
 from likely.density.structure import Pairs, Structure, entropies, maximum_tree
 from likely.em import iterate
 from likely.statistics import Array
@@ -275,12 +276,8 @@ class TreeDensity:
 
     def log_components(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return log w_k p_k(what is known), of the copula: without what the marginals say."""
-        codes = rows.binned(BINS)
-        likelihoods = None
-        if evidence is not None:
-            codes, likelihoods = evidence.of_bins(codes, BINS)
-        found = self.forest.log_densities(codes, likelihoods) + self.log_weights
-        return np.asarray(found + (np.log(BINS) * _binned_cells(rows))[:, None])
+        found = self.forest.log_densities(*_cells(rows, evidence)) + self.log_weights
+        return np.asarray(found + np.log(BINS) * _in_bins(rows).sum(axis=1, keepdims=True))
 
     def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the log density of the copula at each row."""
@@ -299,20 +296,30 @@ class TreeDensity:
         ``logs``: those of ``log_components``, if they are there already.
         """
         logs = self.log_components(rows, evidence) if logs is None else logs
-        codes, likelihoods = rows.binned(BINS), None
-        if evidence is not None:
-            codes, likelihoods = evidence.of_bins(codes, BINS)
-        shares = responsibilities(logs)
-        found = native.tree_marginals(self.forest.arrays, codes, likelihoods, shares, list(columns))
+        cells = _cells(rows, evidence)
+        found = native.tree_marginals(self.forest.arrays, *cells, responsibilities(logs), list(columns))
         parts = np.split(found, np.cumsum(self.forest.levels[list(columns)])[:-1], axis=1)
         return [_on_support(self.columns[j], part[rows.unknown(j)]) for j, part in zip(columns, parts, strict=True)]
 
+    @cached_property
+    def _on_supports(self) -> OnSupports:
+        return OnSupports.of(self.columns, BINS)
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut:
+        """Return what the other cells of its row say of every cell that is there."""
+        others = np.broadcast_to(self.log_weights, (*rows.levels.shape, len(self.weights)))
+        logs, found = native.tree_left_out(self.forest.arrays, *_cells(rows, evidence), np.ascontiguousarray(others))[
+            :2
+        ]
+        binned = _in_bins(rows)
+        logs += np.log(BINS) * (binned.sum(axis=1, keepdims=True) - binned)
+        on = self._on_supports
+        return LeftOut(logs, found[:, on.level] * on.share)
+
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> "Drawn":
         """Draw the unknown cells of each row."""
-        codes, likelihoods = rows.binned(BINS), None
+        codes, likelihoods = _cells(rows, evidence)
         shares = responsibilities(of_alike(rows, lambda some: self.log_components(some, evidence)))
-        if evidence is not None:
-            codes, likelihoods = evidence.of_bins(codes, BINS)
         components = drawn_components(shares, generator)
         drawn = native.tree_draw(self.forest.arrays, codes, likelihoods, components, int(generator.integers(1 << 62)))
         u = np.full((len(drawn), rows.u.shape[1]), np.nan)
@@ -331,13 +338,16 @@ class TreeDensity:
         return Drawn(drawn, u, components)
 
 
-def _binned_cells(rows: Encoded) -> Array:
-    """Return how many cells of each row are in bins of u."""
-    found = np.zeros(rows.rows)
-    for j, column in numbers(rows.columns):
-        if column.bins > 1:
-            found += rows.levels[:, j] == column.levels - 1
-    return found
+def _cells(rows: Encoded, evidence: Evidence | None) -> tuple[Codes, Array | None]:
+    """Return levels and bins of rows, and the likelihoods of those of columns with evidence."""
+    codes = rows.binned(BINS)
+    return (codes, None) if evidence is None else evidence.of_bins(codes, BINS)
+
+
+def _in_bins(rows: Encoded) -> NDArray[np.bool_]:
+    """Return which cells are in bins of u, rows × columns."""
+    last = np.array([c.levels - 1 if c.bins > 1 else EVIDENCE - 1 for c in rows.columns])
+    return np.asarray(rows.levels == last)
 
 
 def _on_support(column: TableColumn, found: Array) -> Array:

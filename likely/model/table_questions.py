@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from likely.data.labels import read_weights
 from likely.data.table import Columns, Table
-from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, number_index, unknown_rows
+from likely.density.columns import SUPPORT, UNKNOWN, CategoryColumn, Encoded, NumberColumn, numbers, unknown_rows
 from likely.density.groups import group_shares, group_weights
+from likely.density.left_out import column_of_support, support_starts, tiles
 from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
+from likely.density.topics import pieces
 from likely.engines import engine_of
 from likely.families import on_one_line, read_numbers
 from likely.lazy import pa
@@ -457,7 +459,7 @@ class TableQuestions:
         """
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
-        parts = [_surprise(state.joint, known, rows) for rows in state.batches(X)]
+        parts = [_surprise(known, rows) for rows in state.batches(X)]
         whole, cells = (np.concatenate(found) for found in zip(*parts, strict=True))
         return Surprise(whole, cells, state.columns)
 
@@ -556,33 +558,34 @@ class TableQuestions:
         return np.concatenate([group_shares(state.joint, known.combination, each, known.evidence) for each in rows])
 
 
-def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Array]:
+def _surprise(known: Given, rows: Encoded) -> tuple[Array, Array]:
     rows = known.applied(rows)
     whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
-    cells = np.full(rows.levels.shape, np.nan)
-    index = number_index(joint.columns)
-    for j, column in enumerate(joint.columns):
-        there = np.flatnonzero(rows.levels[:, j] >= 0)
-        if not len(there):
-            continue
-        part = rows.taken(there)
-        found = known.combination.marginals(part.hiding(j), [j], known.evidence)[0]
-        at = part.levels[:, j].astype(np.int64)
-        if isinstance(column, NumberColumn) and column.bins > 1:
-            free = at == len(column.atoms)
-            bin_ = np.minimum((np.nan_to_num(part.u[:, index[j]]) * column.bins).astype(np.int64), column.bins - 1)
-            at = np.where(free, len(column.atoms) + bin_, at)
-        every = np.arange(len(at))
-        # Bins of numbers are as likely as they are dense.
-        dense = found / column.support_widths if isinstance(column, NumberColumn) else found
-        as_likely = np.where(dense <= dense[every, at, None] * (1 + 1e-9), found, 0.0).sum(axis=1)
-        if isinstance(column, NumberColumn) and column.bins > 1:  # of the outermost bins what lies further out counts
-            z = part.z[:, index[j]]
-            beyond = np.where(z < 0, ndtr(z), ndtr(-z)) * column.bins
-            outer = free & np.isin(at - len(column.atoms), (0, column.bins - 1))
-            as_likely *= np.where(outer, np.minimum(np.nan_to_num(beyond, nan=1.0), 1.0), 1.0)
-        cells[there, j] = -np.log(np.clip(as_likely, 1e-300, 1.0)) + 0.0
-    return whole, cells
+    cells = [_surprise_of_cells(known, rows.taken(tile)) for tile in tiles(rows)]
+    return whole, np.concatenate(cells) if cells else np.zeros(rows.levels.shape)
+
+
+def _surprise_of_cells(known: Given, rows: Encoded) -> Array:
+    """Return −log of the probability of a value that is as likely as each cell or less, given the others of its row."""
+    found, at = known.combination.left_out(rows, known.evidence), rows.binned(SUPPORT).astype(np.int64)
+    owner, starts = column_of_support(rows.columns), support_starts(rows.columns)[:-1]
+    # Bins of numbers are as likely as they are dense.
+    widths = [c.support_widths if isinstance(c, NumberColumn) else np.ones(c.support) for c in rows.columns]
+    dense = found / np.concatenate(widths)
+    own = np.take_along_axis(dense, starts + np.maximum(at, 0), axis=1) * (1 + 1e-9)
+    as_likely = np.add.reduceat(np.where(dense <= own[:, owner], found, 0.0), starts, axis=1)
+    for number, (j, column) in enumerate(numbers(rows.columns)):
+        if column.bins > 1:  # of the outermost bins what lies further out counts
+            z = rows.z[:, number]
+            outer = np.flatnonzero((at[:, j] == len(column.atoms)) | (at[:, j] == column.support - 1))
+            outer = outer[rows.levels[outer, j] == len(column.atoms)]
+            beyond = ndtr(-np.abs(z[outer])) * column.bins
+            as_likely[outer, j] *= np.minimum(np.nan_to_num(beyond, nan=1.0), 1.0)
+    return np.where(rows.levels >= 0, -np.log(np.clip(as_likely, 1e-300, 1.0)) + 0.0, np.nan)
+
+
+# Versions of rows, with cells hidden, that are asked together.
+_TOGETHER = 1024
 
 
 def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[Array, Array, Array, Array]:
@@ -593,10 +596,10 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
     order = order[order != j]
 
     def asked(part: Encoded) -> Array:
-        found = known.combination.marginals(part, [j], known.evidence)[0]
+        found = [known.combination.marginals(piece, [j], known.evidence)[0] for piece in pieces(part)]
         if isinstance(column, CategoryColumn):
-            return joint.named_values(j, found, known.evidence)
-        spread = joint.distribution(column, found, known.evidence, j)
+            return joint.named_values(j, np.concatenate(found), known.evidence)
+        spread = joint.distribution(column, np.concatenate(found), known.evidence, j)
         return np.asarray(spread.p @ spread.values)
 
     final = asked(rows)
@@ -607,22 +610,24 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
         ranked = np.argsort(-final, axis=1, kind="stable")
         one, other = ranked[:, 0], ranked[:, min(1, final.shape[1] - 1)]
 
-    def value(answer: Array) -> Array:
+    def values(answers: Array) -> Array:
+        """Return what cells add up to, versions × rows, from answers about versions of all rows."""
+        answers = answers.reshape(-1, *final.shape)
         if not isinstance(column, CategoryColumn):
-            return answer
-        logs = np.log(np.maximum(answer, 1e-300))
-        return np.asarray(logs[every, one] - logs[every, other])
+            return answers
+        logs = np.log(np.maximum(answers, 1e-300))
+        return np.asarray(logs[:, every, one] - logs[:, every, other])
 
     cells = np.zeros(rows.levels.shape)
-    blank = rows
-    for column_ in order:
-        blank = blank.hiding(int(column_))
-    base = value(asked(blank))
-    for way in (order, order[::-1]):
-        part, before = rows, value(final)
-        for column_ in way:  # from all cells to none
-            part = part.hiding(int(column_))
-            after = value(asked(part))
-            cells[:, column_] += 0.5 * (before - after)
-            before = after
-    return np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), base, cells
+    together = max(1, _TOGETHER // max(rows.rows, 1))
+    for way in (order, order[::-1]):  # from all cells to none
+        hidden_at = np.full(len(joint.columns), -1)
+        hidden_at[way] = np.arange(len(way))
+        found = [values(final)]
+        for first in range(0, len(way), together):
+            versions = np.arange(first, min(first + together, len(way)))
+            hidden = np.repeat(hidden_at <= versions[:, None], rows.rows, axis=0)
+            found.append(values(asked(rows.taken(np.tile(every, len(versions))).without(hidden))))
+        after = np.concatenate(found)
+        cells[:, way] += 0.5 * (after[:-1] - after[1:]).T
+    return np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), after[-1], cells
