@@ -1,5 +1,6 @@
 """A Chow–Liu tree in every class: counts of pairs of levels by class, which add exactly."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,9 +10,10 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.density.columns import Encoded, TableColumn, level_counts
-from likely.density.structure import Structure, maximum_tree
+from likely.density.structure import Candidates, Structure, maximum_tree, neighbours
 from likely.density.trees import (
     BINS,
+    COARSE,
     INFORMATION_ROWS,
     Forest,
     Learned,
@@ -21,6 +23,7 @@ from likely.density.trees import (
     binned_marginals,
     coarser,
     counts_of_levels,
+    pairs_and_starts,
     taken_or_none,
     weighted,
 )
@@ -47,6 +50,8 @@ class ClassTreesPrior:
     """
 
     columns: tuple[TableColumn, ...]
+    among: NDArray[np.int64] | None = None
+    """the pairs of columns whose counts are kept, and that may be neighbours; None: all"""
 
     @property
     def classes(self) -> int:
@@ -60,10 +65,8 @@ class ClassTreesPrior:
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All pairs of columns, and where the counts of each begin."""
-        listed = np.stack(np.tril_indices(len(self.levels), -1), axis=1).astype(np.int64)
-        sizes = self.levels[listed].astype(np.int64).prod(axis=1)
-        return listed, np.append(0, np.cumsum(sizes))
+        """The pairs of columns, and where the counts of each begin."""
+        return pairs_and_starts(self.levels, self.among)
 
     @property
     def affordable(self) -> bool:
@@ -103,8 +106,8 @@ class ClassTreesPrior:
             found = sums.pairs[:, starts[at] : starts[at + 1]].reshape(-1, self.levels[one], self.levels[other])
             return found if parent == one else np.swapaxes(found, 1, 2)
 
-        def pooled(parent: int, child: int) -> Array:
-            return np.ascontiguousarray(by_class(parent, child).sum(axis=0))
+        def pooled(pairs: Sequence[tuple[int, int]]) -> list[Array]:
+            return [np.ascontiguousarray(by_class(parent, child).sum(axis=0)) for parent, child in pairs]
 
         own, counted = np.zeros((2, self.classes, d, d))
         together = np.zeros((d, d))
@@ -118,7 +121,8 @@ class ClassTreesPrior:
         mixed = (counted * own + INFORMATION_ROWS * together) / (counted + INFORMATION_ROWS)
         marginals = binned_marginals(self.columns[:-1], np.split(sums.levels.sum(axis=0), np.cumsum(self.levels)[:-1]))
         smoother = Smoother(self.columns[:-1], self.levels, marginals, pooled)
-        prior = smoother.prior([maximum_tree(one) for one in mixed])
+        allowed = None if self.among is None else neighbours(d, self.among)
+        prior = smoother.prior([maximum_tree(one, allowed) for one in mixed])
         counts = prior.forest.with_tables(np.zeros_like(prior.forest.tables))
         ends = np.append(0, np.cumsum(self.levels))
         for k, structure in enumerate(counts.structures):
@@ -143,7 +147,14 @@ class ClassTreesPrior:
         return found
 
 
-def fit_class_trees(rows: Encoded) -> tuple[ClassTreesPrior, Learned[ClassTreesPrior, ClassPairSums]]:
-    """Fit a tree in every class: counts of all pairs by class, in one pass."""
-    prior = ClassTreesPrior(rows.columns)
+def fit_class_trees(
+    rows: Encoded, among: Candidates | None = None
+) -> tuple[ClassTreesPrior, Learned[ClassTreesPrior, ClassPairSums]]:
+    """Fit a tree in every class: counts of all pairs, or of those that may be neighbours, by class, in one pass."""
+    if among is not None and among.screened is not None:
+        # Without the class other pairs connect all columns.
+        codes, levels = rows.binned(COARSE)[:, :-1], level_counts(rows.columns[:-1], COARSE)
+        among = Candidates.of(codes, levels, rows.weights)
+    pairs = None if among is None or among.screened is None else among.pairs
+    prior = ClassTreesPrior(rows.columns, pairs)
     return prior, Learned(prior, prior.expected(rows, weighted(np.ones((rows.rows, 1)), rows.weights)))

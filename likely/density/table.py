@@ -30,14 +30,16 @@ from likely.density.combination import (
     MissingCells,
     combination_weights,
     component_shares,
+    components,
     continued,
     fit_member,
     log_density,
 )
 from likely.density.evidence import Evidence, rare_shares
-from likely.density.structure import Pairs, entropies
+from likely.density.left_out import tiles
+from likely.density.structure import entropies
 from likely.density.topics import pieces, unsettled
-from likely.density.trees import COARSE, responsibilities
+from likely.density.trees import COARSE, candidates, dependence, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ class TableJoint:
         rows = encode(columns, part, own, None if codes is None else codes[sample], texts, learning=True)
         held_out = _held_out(keys[sample], own)
         members, shares = fit_members(rows, kinds, held_out, seed, say)
-        information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
+        information = dependence(rows, candidates(rows))
         information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
         missing = MissingCells.of(rows.missing, own) if labels is None else None
         found = cls(columns, names, shares, members, missing, information, 0.0, texts)
@@ -304,6 +306,11 @@ class TableJoint:
 
     def expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the mean of numbers and the likeliest category in place of each missing cell, else NaN."""
+        lacking = np.flatnonzero((rows.levels < 0).any(axis=0)).tolist()
+        parts = [rows.taken(tile) for tile in tiles(rows, lacking)]
+        return np.concatenate([self._expected(combination, part, evidence) for part in parts])
+
+    def _expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None) -> Array:
         wanted = [j for j in np.flatnonzero((rows.levels < 0).any(axis=0)).tolist() if j not in self.text_columns]
         out = np.full(rows.levels.shape, np.nan)
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
@@ -326,12 +333,21 @@ def fit_members(
 
     Of many rows the first ones, which are in an order by their content, are what members start with.
     """
-    shares, members = np.full(len(kinds), 1.0 / len(kinds)), []
     train = rows if held_out is None or len(kinds) == 1 else rows.taken(~held_out)
+    among, first = candidates(train), train.taken(slice(0, _FIRST_ROWS))
+    if among.screened is not None:
+        # Where columns are many, rows may be so few for them that a large member and a small one are the same.
+        different: dict[tuple[str, int], tuple[str, int]] = {}
+        for kind, most in kinds:
+            different.setdefault((kind, components(kind, first, most)), (kind, most))
+        kinds = tuple(different.values())
+    shares, members = np.full(len(kinds), 1.0 / len(kinds)), []
     for kind, most in kinds:
         say(partial("fitting {}".format, kind))
-        member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed, most)
-        members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS.get(kind, 1)))
+        member = fit_member(kind, first, seed, most, among)
+        if train.rows > _FIRST_ROWS:
+            member = continued(member, train, _MORE_STEPS.get(kind, 1), among)
+        members.append(member)
     if len(kinds) == 1 or held_out is None:
         return tuple(members), shares
     test = unsettled(rows.taken(held_out))
@@ -341,7 +357,7 @@ def fit_members(
     found = []
     for _, member in kept:
         say(partial("fitting {} to all rows".format, member.kind))
-        found.append(continued(member, rows, _LAST_STEPS))
+        found.append(continued(member, rows, _LAST_STEPS, among))
     total = sum(w for w, _ in kept)
     return tuple(found), np.array([w / total for w, _ in kept])
 

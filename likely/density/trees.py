@@ -1,8 +1,8 @@
 """Chow–Liu trees and mixtures of them, over levels: categories, atoms, and numbers in bins of u."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
 from likely.density.left_out import LeftOut, OnSupports
-from likely.density.structure import Pairs, Structure, maximum_tree
+from likely.density.structure import Candidates, Pairs, Structure, all_pairs, maximum_tree, neighbours
 from likely.em import iterate
 from likely.statistics import Array
 
@@ -115,9 +115,8 @@ class Smoother:
     columns: tuple[TableColumn, ...]
     levels: NDArray[np.int32]
     marginals: tuple[Array, ...]
-    counts: Callable[[int, int], Array]
-    """the counts of a pair of columns"""
-    _edges: dict[tuple[int, int], "Edge"] = field(default_factory=dict)
+    counts: Callable[[Sequence[tuple[int, int]]], list[Array]]
+    """the counts of pairs of columns, parent and child"""
 
     @classmethod
     def of(cls, columns: tuple[TableColumn, ...], codes: Codes, weights: Array | None) -> "Smoother":
@@ -125,17 +124,20 @@ class Smoother:
         levels = level_counts(columns, BINS)
         by_column = np.ascontiguousarray(codes.T)
 
-        def counts(parent: int, child: int) -> Array:
-            found = native.pair_counts(by_column, levels, np.array([[parent, child]]), weights)
-            return found.reshape(levels[parent], -1)
+        def counts(pairs: Sequence[tuple[int, int]]) -> list[Array]:
+            found = native.pair_counts(by_column, levels, np.array(pairs, dtype=np.int64).reshape(-1, 2), weights)
+            ends = np.cumsum([int(levels[i]) * int(levels[j]) for i, j in pairs])[:-1]
+            tables = zip(pairs, np.split(found, ends), strict=True) if pairs else ()
+            return [part.reshape(levels[parent], -1) for (parent, _), part in tables]
 
         return cls(columns, levels, binned_marginals(columns, counts_of_levels(codes, levels, weights)), counts)
 
-    def edge(self, parent: int, child: int) -> "Edge":
-        """Return how the table of an edge is smoothed, and the table of all rows."""
-        if (parent, child) not in self._edges:
-            self._edges[parent, child] = self.chosen(parent, child, self.counts(parent, child))
-        return self._edges[parent, child]
+    def edges(self, structures: Sequence[Structure]) -> dict[tuple[int, int], "Edge"]:
+        """Return how the table of every edge is smoothed, and the table of all rows."""
+        listed = {(p, j) for s in structures for j, p in enumerate(s.parents.tolist()) if p >= 0}
+        pairs = sorted(listed)
+        counts = zip(pairs, self.counts(pairs), strict=True)
+        return {(parent, child): self.chosen(parent, child, found) for (parent, child), found in counts}
 
     def chosen(self, parent: int, child: int, counts: Array) -> "Edge":
         """Return the smoothing of an edge with the greatest leave-one-out likelihood."""
@@ -159,10 +161,10 @@ class Smoother:
     def prior(self, structures: Sequence[Structure]) -> "TreePrior":
         """Return trees of these structures with the tables of all rows, and how tables are smoothed."""
         forest = Forest.empty(self.levels, structures)
-        widths = np.zeros(forest.starts.shape)
+        widths, edges = np.zeros(forest.starts.shape), self.edges(structures)
         for k, structure in enumerate(structures):
             for j, parent in enumerate(structure.parents.tolist()):
-                edge = None if parent < 0 else self.edge(parent, j)
+                edge = None if parent < 0 else edges[parent, j]
                 forest.table(k, j)[:] = self.marginals[j] if edge is None else edge.table
                 widths[k, j] = _ROOT_WIDTH if edge is None else edge.width
         return TreePrior(self.columns, forest, widths)
@@ -177,12 +179,18 @@ class Edge(NamedTuple):
 
 def kernel(column: TableColumn, width: float) -> Array:
     """Return the weights that cells of a level give to each level: of bins, those near to them."""
-    size, first = column.levels + (BINS - 1 if column.bins > 1 else 0), column.levels - 1
+    return _kernel(column.levels, column.bins > 1, float(width))
+
+
+@lru_cache(maxsize=256)
+def _kernel(levels: int, binned: bool, width: float) -> Array:
+    size, first = levels + (BINS - 1 if binned else 0), levels - 1
     weights = np.eye(size)
-    if column.bins > 1 and width > 0:
+    if binned and width > 0:
         i = np.arange(BINS)
         near = np.exp(-0.5 * ((i[:, None] - i) / width) ** 2)
         weights[first:, first:] = near / near.sum(axis=0)
+    weights.flags.writeable = False
     return weights
 
 
@@ -356,6 +364,8 @@ class ChowLiuPrior:
     """One tree, chosen anew whenever counts are solved: so it is the same however rows came."""
 
     columns: tuple[TableColumn, ...]
+    among: NDArray[np.int64] | None = None
+    """the pairs of columns whose counts are kept, and that may be neighbours; None: all"""
 
     @cached_property
     def levels(self) -> NDArray[np.int32]:
@@ -364,10 +374,8 @@ class ChowLiuPrior:
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All pairs of columns, and where the counts of each begin."""
-        listed = np.stack(np.tril_indices(len(self.columns), -1), axis=1).astype(np.int64)
-        sizes = self.levels[listed].astype(np.int64).prod(axis=1)
-        return listed, np.append(0, np.cumsum(sizes))
+        """The pairs of columns, and where the counts of each begin."""
+        return pairs_and_starts(self.levels, self.among)
 
     def log_components(self, rows: Encoded) -> Array:
         """There is one component, to which all rows belong."""
@@ -394,7 +402,7 @@ class ChowLiuPrior:
         d = len(self.columns)
         place = {(int(i), int(j)): at for at, (i, j) in enumerate(listed)}
 
-        def counts(parent: int, child: int) -> Array:
+        def of_pair(parent: int, child: int) -> Array:
             one, other = max(parent, child), min(parent, child)
             at = place[one, other]
             found = sums.pairs[starts[at] : starts[at + 1]].reshape(self.levels[one], self.levels[other])
@@ -402,12 +410,25 @@ class ChowLiuPrior:
 
         information = np.zeros((d, d))
         for i, j in place:
-            found = coarser(coarser(counts(i, j), self.columns[i]).T, self.columns[j])
+            found = coarser(coarser(of_pair(i, j), self.columns[i]).T, self.columns[j])
             information[i, j] = information[j, i] = native.table_information(np.ascontiguousarray(found))
         ends = np.cumsum(self.levels)[:-1]
         marginals = binned_marginals(self.columns, np.split(sums.levels, ends))
-        prior = Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information)])
-        return prior.first
+        allowed = None if self.among is None else neighbours(d, self.among)
+
+        def counts(pairs: Sequence[tuple[int, int]]) -> list[Array]:
+            return [of_pair(parent, child) for parent, child in pairs]
+
+        return Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information, allowed)]).first
+
+
+def pairs_and_starts(
+    levels: NDArray[np.int32], among: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return some pairs of columns, or all, and where the counts of each begin if they lie one after the other."""
+    listed = all_pairs(len(levels)) if among is None else among
+    sizes = levels[listed].astype(np.int64).prod(axis=1)
+    return listed, np.append(0, np.cumsum(sizes))
 
 
 def taken_or_none(counts: Array, index: NDArray[np.int64]) -> Array:
@@ -426,9 +447,10 @@ def coarser(counts: Array, column: TableColumn) -> Array:
     return np.concatenate([counts[:atoms], binned])
 
 
-def fit_tree(rows: Encoded) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
-    """Fit one Chow–Liu tree: counts of all pairs, in one pass."""
-    prior = ChowLiuPrior(rows.columns)
+def fit_tree(rows: Encoded, among: Candidates | None = None) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
+    """Fit one Chow–Liu tree: counts of all pairs, or of those that may be neighbours, in one pass."""
+    among = candidates(rows) if among is None else among
+    prior = ChowLiuPrior(rows.columns, None if among.screened is None else among.pairs)
     return prior, Learned(prior, prior.expected(rows, weighted(np.ones((rows.rows, 1)), rows.weights)))
 
 
@@ -448,39 +470,52 @@ class Learned(NamedTuple, Generic[D, S]):
 
 
 def fit_trees(
-    rows: Encoded, groups: NDArray[np.int64] | None, k: int
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int, among: Candidates | None = None
 ) -> tuple[TreePrior, "Learned[TreeDensity, TreeSums]"]:
     """Fit a mixture of k Chow–Liu trees by EM from first groups of rows.
 
     Each component has a tree of its own, chosen at first and once more after some steps.
     """
     first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
-    prior = tree_prior(rows, first)
+    among = candidates(rows) if among is None else among
+    prior = tree_prior(rows, first, among)
     start = fit_mixture(prior, prior.first, first, rows, steps=_FIRST_STEPS, tolerance=0.0)
     if k == 1:
         return prior, start.learned
-    again, found = continued_trees(rows, start.shares, steps=_STEPS)
+    again, found = continued_trees(rows, start.shares, among, steps=_STEPS)
     return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
 
 
 def continued_trees(
-    rows: Encoded, shares: Array, *, steps: int
+    rows: Encoded, shares: Array, among: Candidates | None = None, *, steps: int
 ) -> tuple[TreePrior, "MixtureStep[TreeDensity, TreeSums]"]:
     """Choose the trees of components anew, and take more EM steps from responsibilities."""
-    prior = tree_prior(rows, shares)
+    prior = tree_prior(rows, shares, among)
     return prior, fit_mixture(prior, prior.first, shares, rows, steps=steps, tolerance=_TOLERANCE)
 
 
-def tree_prior(rows: Encoded, shares: Array) -> TreePrior:
+def candidates(rows: Encoded) -> Candidates:
+    """Return the pairs of columns that may be neighbours in trees."""
+    return Candidates.of(rows.binned(COARSE), level_counts(rows.columns, COARSE), rows.weights)
+
+
+def tree_prior(rows: Encoded, shares: Array, among: Candidates | None = None) -> TreePrior:
     """Choose a tree for every component, by its own mutual information with some of that of all rows."""
     codes, weights = rows.binned(BINS), rows.weights
-    information = Pairs.of(rows.binned(COARSE), level_counts(rows.columns, COARSE)).information(weights)[0]
+    among = candidates(rows) if among is None else among
+    information, allowed = dependence(rows, among), among.of_columns
     smoother = Smoother.of(rows.columns, codes, weights)
     if shares.shape[1] == 1:
-        return smoother.prior([maximum_tree(information)])
-    own, counted = Pairs.of(codes, smoother.levels).information_by_component(weighted(shares, weights))
+        return smoother.prior([maximum_tree(information, allowed)])
+    pairs = Pairs.of(codes, smoother.levels, among.pairs)
+    own, counted = pairs.information_by_component(weighted(shares, weights))
     mixed = (counted * own + INFORMATION_ROWS * information) / (counted + INFORMATION_ROWS)
-    return smoother.prior([maximum_tree(one) for one in mixed])
+    return smoother.prior([maximum_tree(one, allowed) for one in mixed])
+
+
+def dependence(rows: Encoded, among: Candidates) -> Array:
+    """Return the mutual information of columns × columns, numbers in coarse bins."""
+    return among.information(rows.binned(COARSE), level_counts(rows.columns, COARSE), rows.weights)
 
 
 def weighted(shares: Array, weights: Array | None) -> Array:
