@@ -227,7 +227,7 @@ def _tree_of_all(counts: _Counts) -> Forest:
         information[i, j] = information[j, i] = counts.information(prior.classes, i, j)[0]
     levels = np.append(prior.levels, np.int32(prior.classes)).astype(np.int32)
     marginals = binned_marginals(prior.columns, [*counts.of_levels(prior.classes), counts.sums.weight[:-1]])
-    return Smoother(prior.columns, levels, marginals, counts.of_all).prior([maximum_tree(information, d)]).forest
+    return Smoother(prior.columns, levels, marginals, counts.of_all).prior([maximum_tree(information, root=d)]).forest
 
 
 def _trees_of_classes(counts: _Counts) -> TreeDensity:

@@ -25,12 +25,13 @@ from likely.density.evidence import Evidence
 from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
 from likely.density.left_out import LeftOut, column_of_support, support_starts
 from likely.density.scores import ScoreTables, continued_scores, fit_scores
-from likely.density.structure import Pairs, entropies, maximum_tree
+from likely.density.structure import Candidates, entropies, maximum_tree
 from likely.density.topics import Spread
 from likely.density.trees import (
     COARSE,
     Drawn,
     Learned,
+    candidates,
     combination_weights,
     continued_trees,
     drawn_components,
@@ -46,6 +47,9 @@ from likely.statistics import Array
 
 # What members are worth that are left out; and EM steps by which the others take their place.
 _WORTH, _FEW_STEPS = 0.01, 20
+# EM steps of hidden trees at most; where columns are too many for all pairs, so many times the states: later steps of
+# many states fit to the rows, not to the table.
+_STEPS, _STATE_STEPS = 40, 640
 COUNTED = ("tree", "class trees")
 """Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or more in classes."""
 CLASS_TREES = (("class trees", 1),)
@@ -444,46 +448,57 @@ def first_groups(
     return found.labels.astype(np.int64)
 
 
-def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> Member:
-    """Fit one of KINDS to rows, of so many components or hidden states at most."""
+def components(kind: str, rows: Encoded, most: int) -> int:
+    """Return how many components, or hidden states, a member of these rows has, of so many at most."""
+    if kind == "hidden trees":
+        return int(min(most, max(2, rows.weight // 6)))
+    each = {"tree": 1, "trees": 20, "scores": len(scored_numbers(rows.columns)) + 15, TIED: 2}[kind]
+    return max(int(min(most, rows.weight // each)), 1)
+
+
+def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None, among: Candidates | None = None) -> Member:
+    """Fit one of KINDS to rows, of so many components or hidden states at most.
+
+    ``among``: the pairs of columns that may be neighbours in trees, by default found here.
+    """
+    among = candidates(rows) if among is None else among
     if kind == "tree":
-        return Member.of(kind, fit_tree(rows))
-    most = most or KINDS[kind]
+        return Member.of(kind, fit_tree(rows, among))
+    k, d = components(kind, rows, most or KINDS[kind]), len(rows.columns)
     generator = np.random.default_rng(seed)
-    d, n = len(rows.columns), rows.weight
     points = Points.of(rows)
     if kind == "hidden trees":
-        k = int(min(most, max(2, n // 6)))
-        codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
-        information = Pairs.of(codes, levels).information(rows.weights)[0]
+        codes, levels, allowed = rows.binned(COARSE), level_counts(rows.columns, COARSE), among.of_columns
+        information = among.information(codes, levels, rows.weights)
         entropy = entropies(codes, levels, rows.weights)
         groups = np.empty((rows.rows, d), dtype=np.int64)
         for j in range(d):
             importance = np.sqrt(information[j] / np.maximum(np.sqrt(entropy * entropy[j]), 1e-9))
+            if allowed is not None:
+                importance[~allowed[j]] = 0
             importance[j] = max(importance.max(), 0.5)
             importance /= importance.max()
             importance[importance < 0.1] = 0
             groups[:, j] = first_groups(points.weighed(importance), k, generator, rows.weights, 5)
-        prior = HiddenTreePrior.of(rows, maximum_tree(information))
-        return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
-    rows_each = {"trees": 20, "scores": len(scored_numbers(rows.columns)) + 15, TIED: 2}[kind]
-    k = int(min(most, n // rows_each))
+        prior = HiddenTreePrior.of(rows, maximum_tree(information, allowed))
+        steps = _STEPS if allowed is None else min(_STEPS, _STATE_STEPS // k)
+        return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior, steps=steps)))
     groups_ = None if k <= 1 else first_groups(points.values, k, generator, rows.weights, 8)
     if kind == "trees":
-        return Member.of(kind, fit_trees(rows, groups_, max(k, 1)))
-    return Member.of(kind, fit_scores(rows, groups_, max(k, 1), tied=kind == TIED))
+        return Member.of(kind, fit_trees(rows, groups_, k, among))
+    return Member.of(kind, fit_scores(rows, groups_, k, tied=kind == TIED))
 
 
-def continued(member: Member, rows: Encoded, steps: int) -> Member:
+def continued(member: Member, rows: Encoded, steps: int, among: Candidates | None = None) -> Member:
     """Take so many more EM steps from a member that was fitted to some of the rows."""
     kind, density = member.kind, cast("Any", member.density)
     if kind == "tree":
-        return Member.of(kind, fit_tree(rows))
+        return Member.of(kind, fit_tree(rows, among))
     if kind == "hidden trees":
         prior = HiddenTreePrior.of(rows, density.structure)
         return Member.of(kind, (prior, fit_hidden_tree(rows, density, prior, steps=steps)))
     if kind in ("scores", TIED):
         return Member.of(kind, continued_scores(rows, density, steps=steps, tied=kind == TIED))
     shares = responsibilities(density.log_components(rows))
-    tree_prior, found = continued_trees(rows, shares, steps=steps)
+    tree_prior, found = continued_trees(rows, shares, among, steps=steps)
     return Member.of(kind, (tree_prior, found.learned))

@@ -320,7 +320,7 @@ class HiddenStep(NamedTuple):
 
 
 def fit_hidden_tree(
-    rows: Encoded, start: HiddenTreeDensity, prior: HiddenTreePrior, *, steps: int = 40, tolerance: float = 1e-4
+    rows: Encoded, start: HiddenTreeDensity, prior: HiddenTreePrior, *, steps: int, tolerance: float = 1e-4
 ) -> Learned[HiddenTreeDensity, Sums]:
     """Fit a hidden tree by EM from a first one."""
 

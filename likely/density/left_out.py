@@ -10,7 +10,7 @@ from likely.density.columns import Encoded, NumberColumn, TableColumn, level_cou
 from likely.statistics import Array
 
 # Rows × supports that are answered together, and the fewest rows that are.
-_TOGETHER, _FEWEST = 1 << 21, 32
+_TOGETHER, _FEWEST = 1 << 21, 128
 
 
 class LeftOut(NamedTuple):
@@ -32,10 +32,14 @@ def column_of_support(columns: Sequence[TableColumn]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(columns)), [column.support for column in columns])
 
 
-def tiles(rows: Encoded) -> Iterator[slice]:
-    """Cut rows into as many at a time as their answers about all columns fit in little memory."""
-    size = max(_FEWEST, _TOGETHER // int(support_starts(rows.columns)[-1]))
-    for first in range(0, rows.rows, size):
+def tiles(rows: Encoded, columns: Sequence[int] | None = None) -> Iterator[slice]:
+    """Cut rows into as many at a time as their answers about some columns, or all, fit in little memory.
+
+    No rows are one part of none.
+    """
+    support = sum(rows.columns[j].support for j in (range(len(rows.columns)) if columns is None else columns))
+    size = max(_FEWEST, _TOGETHER // max(support, 1))
+    for first in range(0, max(rows.rows, 1), size):
         yield slice(first, first + size)
 
 

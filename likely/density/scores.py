@@ -13,7 +13,7 @@ from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_
 from likely.density.evidence import Evidence
 from likely.density.left_out import LeftOut, support_starts
 from likely.density.normal import ndtr, ndtri
-from likely.density.structure import Pairs, Structure, maximum_tree
+from likely.density.structure import Candidates, Structure, maximum_tree
 from likely.density.trees import Drawn, Forest, Learned, drawn_components, fit_mixture, log_sum_exp, responsibilities
 from likely.families.gaussian import FullGaussian
 from likely.statistics import Array
@@ -56,8 +56,13 @@ class ScoreTables:
         if not chosen:
             return None
         codes, levels = np.ascontiguousarray(rows.levels[:, list(chosen)]), sizes[list(chosen)]
-        pairs = Pairs.of(codes, levels)
-        structure = structure or maximum_tree(pairs.information(rows.weights)[0])
+        if structure is None:
+            among = Candidates.of(codes, levels, rows.weights)
+            structure = maximum_tree(among.information(codes, levels, rows.weights), among.of_columns)
+        pairs = np.array([(p, j) for j, p in enumerate(structure.parents.tolist()) if p >= 0], dtype=np.int64)
+        counted = native.pair_counts(np.ascontiguousarray(codes.T), levels, pairs.reshape(-1, 2), rows.weights)
+        ends = np.cumsum(levels[pairs].astype(np.int64).prod(axis=-1))[:-1]
+        counts = iter(np.split(counted, ends))
         forest = Forest.empty(levels, [structure])
         for j, parent in enumerate(structure.parents.tolist()):
             there = codes[:, j] >= 0
@@ -67,9 +72,7 @@ class ScoreTables:
             if parent < 0:
                 forest.table(0, j)[:] = marginal
                 continue
-            pair = np.array([[parent, j]])
-            counts = native.pair_counts(pairs.codes, levels, pair, rows.weights).reshape(levels[parent], -1)
-            forest.table(0, j)[:] = _backed_off(counts, marginal)
+            forest.table(0, j)[:] = _backed_off(next(counts).reshape(levels[parent], -1), marginal)
         return cls(chosen, forest)
 
     def of_components(self, k: int) -> Forest:
@@ -277,7 +280,7 @@ class ScoreDensity:
         """Return p(u of a score in each bin | the others), mixed by responsibilities, rows × bins."""
         edges = ndtri(np.arange(1, bins) / bins)
         if case is None or not case.z_ranges:
-            return native.conditional_bins(z, self.mean, self.covariance, shares, i, edges)
+            return _in_bins(native.given_others(z, self.mean, self.gaussian.precision, [i]), shares, edges)
         out = np.zeros((len(z), bins))
         known = ~np.isnan(z)
         known[:, i] = False
@@ -302,7 +305,7 @@ class ScoreDensity:
         places, starts = [j for j, _ in self.scored], support_starts(self.columns)
         others = np.repeat(self._log_scores(rows)[:, None], len(self.columns), axis=1)
         if m:
-            given = native.given_others(self._scores(rows), self.mean, self.gaussian.precision)
+            given = native.given_others(self._scores(rows), self.mean, self.gaussian.precision, list(range(m)))
             others[:, places] -= given[0]
         logs = others + self._log_levels(rows, case)[:, None]
         found = np.ones((n, int(starts[-1])))
@@ -322,10 +325,8 @@ class ScoreDensity:
         if m:
             bins = self.columns[places[0]].bins
             to = np.concatenate([starts[j + 1] - bins + np.arange(bins) for j in places])
-            parts = *given[1:], shares[:, places] * free[:, places]
-            mean, deviation, mixed = (np.ascontiguousarray(part).reshape(-1, k) for part in parts)
-            edges = ndtri(np.arange(1, bins) / bins)
-            found[:, to] = native.normal_bins(mean, deviation, mixed, edges).reshape(n, -1)
+            mixed = np.ascontiguousarray(shares[:, places] * free[:, places])
+            found[:, to] = _in_bins(given, mixed, ndtri(np.arange(1, bins) / bins)).reshape(n, -1)
         return LeftOut(logs, found)
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
@@ -431,6 +432,12 @@ def conditional(
     own: Array = covariance[np.ix_(known, known)]
     slope = np.linalg.solve(own, across)
     return mean[asked] + (z[:, known] - mean[known]) @ slope, covariance[np.ix_(asked, asked)] - across.T @ slope
+
+
+def _in_bins(given: list[Array], shares: Array, edges: Array) -> Array:
+    """Return how much of scores given the others lies between edges, cells × bins, mixed by shares of components."""
+    k = shares.shape[-1]
+    return native.normal_bins(given[1].reshape(-1, k), given[2].reshape(-1, k), shares.reshape(-1, k), edges)
 
 
 class Case(NamedTuple):
@@ -553,8 +560,8 @@ class Inside(NamedTuple):
         filled = np.repeat(z, q, axis=0)
         filled[:, ranges] = self.points.reshape(n * q, -1)
         filled[:, i] = np.nan
-        parameters = density.mean[c : c + 1], density.covariance[c : c + 1]
-        found = native.conditional_bins(filled, *parameters, np.ones((n * q, 1)), i, edges)
+        parameters = density.mean[c : c + 1], density.gaussian.precision[c : c + 1]
+        found = _in_bins(native.given_others(filled, *parameters, [i]), np.ones((n * q, 1)), edges)
         return np.asarray(np.einsum("nq,nqb->nb", share, found.reshape(n, q, -1)))
 
 

@@ -33,14 +33,17 @@ from likely.density.combination import (
     Member,
     MissingCells,
     component_shares,
+    components,
     continued,
     fit_member,
     log_density,
     members_worth,
 )
 from likely.density.evidence import Evidence, rare_shares
+from likely.density.left_out import tiles
+from likely.density.structure import Candidates
 from likely.density.topics import pieces, unsettled
-from likely.density.trees import COARSE, dependence, responsibilities
+from likely.density.trees import COARSE, candidates, dependence, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
 
 if TYPE_CHECKING:
@@ -124,7 +127,7 @@ class TableJoint:
             members, shares = (member,), np.ones(1)
         else:
             members, shares = fit_members(rows, kinds, folds, seed, say)
-            information = dependence(rows)
+            information = dependence(rows, candidates(rows))
         missing = MissingCells.of(rows.missing, own) if labels is None else None
         found = cls(columns, names, shares, members, missing, information, 0.0, texts)
         if table.rows > ENOUGH:
@@ -316,6 +319,11 @@ class TableJoint:
 
     def expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the mean of numbers and the likeliest category in place of each missing cell, else NaN."""
+        lacking = np.flatnonzero((rows.levels < 0).any(axis=0)).tolist()
+        parts = [rows.taken(tile) for tile in tiles(rows, lacking)]
+        return np.concatenate([self._expected(combination, part, evidence) for part in parts])
+
+    def _expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None) -> Array:
         wanted = [j for j in np.flatnonzero((rows.levels < 0).any(axis=0)).tolist() if j not in self.text_columns]
         out = np.full(rows.levels.shape, np.nan)
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
@@ -339,14 +347,21 @@ def fit_members(
 
     Members that were fitted without one fold go on with all rows; if there are several they are fitted anew.
     """
+    among = candidates(rows)
     if len(kinds) > 1 and rows.weight > FEW_ROWS:
         kinds = [each for each in kinds if each[0] != TIED]
+    if among.screened is not None:
+        # Where columns are many, rows may be so few for them that a large member and a small one are the same.
+        first = rows.taken(slice(0, _FIRST_ROWS))
+        kinds = list({(kind, components(kind, first, most)): (kind, most) for kind, most in reversed(kinds)}.values())
     if len(kinds) == 1 or not folds:
-        members = _fitted(rows, kinds, seed, say)
+        members = _fitted(rows, kinds, among, seed, say)
         return tuple(members), np.full(len(kinds), 1.0 / len(kinds))
     logs, weights = [], []
     for held_out in folds:
-        members = _fitted(rows.taken(~held_out), kinds, seed, say)
+        train = rows.taken(~held_out)
+        among = candidates(train)
+        members = _fitted(train, kinds, among, seed, say)
         test = unsettled(rows.taken(held_out))
         parts = [[log_density(m.density, part) for m in members] for part in pieces(test)]
         logs.append(np.concatenate([np.stack(each, axis=1) for each in parts]))
@@ -354,22 +369,26 @@ def fit_members(
     grouping = [m for m, (kind, _) in enumerate(kinds) if kind == "trees"]  # whose components are groups of rows
     kept, shares = members_worth(np.concatenate(logs), np.concatenate(weights), grouping)
     if len(folds) > 1:
-        found = _fitted(rows, [kinds[m] for m in kept], seed, say)
+        found = _fitted(rows, [kinds[m] for m in kept], among, seed, say)
     else:
         found = []
         for m in kept:
             say(partial("fitting {} to all rows".format, members[m].kind))
-            found.append(continued(members[m], rows, _LAST_STEPS))
+            found.append(continued(members[m], rows, _LAST_STEPS, among))
     return tuple(found), shares
 
 
-def _fitted(rows: Encoded, kinds: Sequence[tuple[str, int]], seed: int, say: Progress) -> list[Member]:
+def _fitted(
+    rows: Encoded, kinds: Sequence[tuple[str, int]], among: Candidates, seed: int, say: Progress
+) -> list[Member]:
     """Fit members to rows; of many the first ones, which are in an order by their content, are what they start with."""
     members = []
     for kind, most in kinds:
         say(partial("fitting {}".format, kind))
-        member = fit_member(kind, rows.taken(slice(0, _FIRST_ROWS)), seed, most)
-        members.append(member if rows.rows <= _FIRST_ROWS else continued(member, rows, _MORE_STEPS.get(kind, 1)))
+        member = fit_member(kind, rows.taken(slice(0, _FIRST_ROWS)), seed, most, among)
+        if rows.rows > _FIRST_ROWS:
+            member = continued(member, rows, _MORE_STEPS.get(kind, 1), among)
+        members.append(member)
     return members
 
 

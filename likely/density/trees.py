@@ -12,7 +12,8 @@ from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
 from likely.density.left_out import LeftOut, OnSupports
-from likely.density.structure import Pairs, Structure, entropies, maximum_tree
+from likely.density.normal import ndtr, ndtri
+from likely.density.structure import Candidates, Pairs, Structure, all_pairs, entropies, maximum_tree, neighbours
 from likely.em import iterate
 from likely.statistics import Array
 
@@ -106,14 +107,6 @@ def counts_of_levels(codes: Codes, levels: NDArray[np.int32], weights: Array | N
     return found
 
 
-def dependence(rows: Encoded) -> Array:
-    """Return the mutual information of all pairs of columns, and on the diagonal the entropy of each."""
-    codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
-    found = Pairs.of(codes, levels).information(rows.weights)[0]
-    found[np.diag_indices(len(levels))] = entropies(codes, levels, rows.weights)
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Smoother:
     """Tables of an edge from its counts: a kernel over neighbouring bins, and back-off to the child's marginal.
@@ -126,7 +119,7 @@ class Smoother:
     levels: NDArray[np.int32]
     marginals: tuple[Array, ...]
     counts: Callable[[int, int], Array]
-    """the counts of a pair of columns"""
+    """the counts of a pair of columns, parent and child"""
     _edges: dict[tuple[int, int], "Edge"] = field(default_factory=dict)
 
     @classmethod
@@ -144,38 +137,44 @@ class Smoother:
     def edge(self, parent: int, child: int) -> "Edge":
         """Return how the table of an edge is smoothed, and the table of all rows."""
         if (parent, child) not in self._edges:
-            own, marginal = self.counts(parent, child), self.marginals[child]
-            self._edges[parent, child] = self.chosen(parent, child, own, np.broadcast_to(marginal, own.shape))
+            counts, marginal = self.counts(parent, child), self.marginals[child]
+            towards = [np.broadcast_to(marginal, counts.shape)]
+            columns = self.columns[parent], self.columns[child]
+            if any(column.bins > 1 for column in columns):
+                towards.append(gaussian_table(*columns, counts, marginal))
+            self._edges[parent, child] = self.chosen(parent, child, counts, towards)
         return self._edges[parent, child]
 
     def of_part(self, parent: int, child: int, counts: Array) -> Array:
         """Return the table of an edge in some of the rows, towards that of all: no narrower, as they are fewer."""
         every = self.edge(parent, child)
         widths = [width for width in _WIDTHS if width >= every.width][:2] if every.width else [0.0]
-        return self.chosen(parent, child, counts, every.table, widths).table
+        return self.chosen(parent, child, counts, [every.table], widths).table
 
     def chosen(
-        self, parent: int, child: int, counts: Array, backoff: Array, widths: Sequence[float] = _WIDTHS
+        self, parent: int, child: int, counts: Array, towards: Sequence[Array], widths: Sequence[float] = _WIDTHS
     ) -> "Edge":
-        """Return the smoothing of an edge with the greatest leave-one-out likelihood, towards another table."""
+        """Return the smoothing of an edge with the greatest leave-one-out likelihood, towards one of some tables."""
         binned = self.columns[parent].bins > 1 or self.columns[child].bins > 1
         above, below = np.nonzero(counts)  # only cells with rows count in the likelihood
-        cells, rows_of, of_cells = counts[above, below], counts.sum(axis=1), backoff[above, below]
+        cells, rows_of = counts[above, below], counts.sum(axis=1)
         pseudos = np.array(_PSEUDO)[:, None]
-        best: tuple[float, float, float, Array] | None = None
+        best: tuple[float, float, float, Array, Array] | None = None
         for width in widths if binned else (0.0,):
             down, across = kernel(self.columns[parent], width), kernel(self.columns[child], width)
             smooth = down @ counts @ across.T
             own = np.diagonal(down)
             left = np.maximum(smooth[above, below] - own[above] * np.diagonal(across)[below], 0)
             rows_left = np.maximum(smooth.sum(axis=1) - own, 0)
-            scores = np.log(left + pseudos * of_cells) @ cells - np.log(rows_left + pseudos) @ rows_of
-            at = int(scores.argmax())
-            if best is None or scores[at] > best[0]:
-                best = float(scores[at]), _PSEUDO[at], width, smooth
+            of_rows = np.log(rows_left + pseudos) @ rows_of
+            for table in towards:
+                scores = np.log(left + pseudos * table[above, below]) @ cells - of_rows
+                at = int(scores.argmax())
+                if best is None or scores[at] > best[0]:
+                    best = float(scores[at]), _PSEUDO[at], width, smooth, table
         assert best is not None
-        _, pseudo, width, smooth = best
-        return Edge((smooth + pseudo * backoff) / (smooth.sum(axis=1) + pseudo)[:, None], width)
+        _, pseudo, width, smooth, table = best
+        return Edge((smooth + pseudo * table) / (smooth.sum(axis=1) + pseudo)[:, None], width)
 
     def prior(self, structures: Sequence[Structure]) -> "TreePrior":
         """Return trees of these structures with the tables of all rows, and how tables are smoothed."""
@@ -194,6 +193,59 @@ class Edge(NamedTuple):
 
     table: Array
     width: float
+
+
+# Scores of bins; rows without dependence, that correlations and means are shrunk by; and the least standard deviation.
+_MIDDLES, _EDGES = ndtri((np.arange(BINS) + 0.5) / BINS), ndtri(np.arange(1, BINS) / BINS)
+_SHRINK_ROWS, _LEAST_DEVIATION = 3.0, 0.05
+
+
+def gaussian_table(above: TableColumn, below: TableColumn, counts: Array, marginal: Array) -> Array:
+    """Return p(child's level | parent's level) if scores of numbers are Gaussian: what tables of few rows are near to.
+
+    Scores of two numbers have a correlation, those of a number and a category the mean of each category. It is told by
+    the counts, and shrunk towards independence. Repeated values of the child are as its marginal says.
+    """
+    first, last = above.levels - 1, below.levels - 1
+    if not below.bins > 1:  # a number above a category: by Bayes' theorem
+        means, deviation = _means(counts[first:].T)
+        likelihood = np.exp(-0.5 * ((_MIDDLES[:, None] - means) / deviation) ** 2)
+        out = np.tile(marginal, (len(counts), 1))
+        out[first:] = likelihood * marginal + 1e-9 * marginal
+        return np.asarray(out / out.sum(axis=1, keepdims=True))
+    out = np.tile(marginal, (len(counts), 1))
+    binned, own = counts[:, last:], 1.0 - marginal[:last].sum()
+    if above.bins > 1:
+        both = binned[first:]
+        total = both.sum()
+        centre = _MIDDLES @ both.sum(axis=1) / (total + 1e-9), _MIDDLES @ both.sum(axis=0) / (total + 1e-9)
+        x, y = _MIDDLES - centre[0], _MIDDLES - centre[1]
+        squares = (x**2 @ both.sum(axis=1) + _SHRINK_ROWS, y**2 @ both.sum(axis=0) + _SHRINK_ROWS)
+        slope = x @ both @ y / squares[0]
+        variance = (squares[1] - slope**2 * squares[0]) / (total + _SHRINK_ROWS)
+        deviation = np.sqrt(max(variance, _LEAST_DEVIATION**2))
+        out[first:, last:] = own * _in_bins_of(centre[1] + slope * x, deviation)
+        binned = binned[:first]
+    if len(binned):
+        means, deviation = _means(binned)
+        out[: len(binned), last:] = own * _in_bins_of(means, deviation)
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _means(counts: Array) -> tuple[Array, float]:
+    """Return the mean of scores in each level, from levels × bins, and the standard deviation about them."""
+    n, total = counts.sum(axis=1), counts.sum()
+    centre = float(_MIDDLES @ counts.sum(axis=0)) / (total + 1e-9)
+    means = centre + (counts @ (_MIDDLES - centre)) / (n + _SHRINK_ROWS)
+    squares = float((counts * (_MIDDLES - means[:, None]) ** 2).sum()) + _SHRINK_ROWS
+    return means, float(max(np.sqrt(squares / (total + _SHRINK_ROWS)), _LEAST_DEVIATION))
+
+
+def _in_bins_of(means: Array, deviation: float) -> Array:
+    """Return how much of Gaussians lies in each bin, rows × bins."""
+    below = ndtr((_EDGES - means[:, None]) / deviation)
+    ends = np.zeros((len(means), 1)), np.ones((len(means), 1))
+    return np.diff(np.concatenate([ends[0], below, ends[1]], axis=1), axis=1)
 
 
 def kernel(column: TableColumn, width: float) -> Array:
@@ -410,6 +462,8 @@ class ChowLiuPrior:
     """One tree, chosen anew whenever counts are solved: so it is the same however rows came."""
 
     columns: tuple[TableColumn, ...]
+    among: NDArray[np.int64] | None = None
+    """the pairs of columns whose counts are kept, and that may be neighbours; None: all"""
 
     @cached_property
     def levels(self) -> NDArray[np.int32]:
@@ -418,10 +472,8 @@ class ChowLiuPrior:
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All pairs of columns, and where the counts of each begin."""
-        listed = np.stack(np.tril_indices(len(self.columns), -1), axis=1).astype(np.int64)
-        sizes = self.levels[listed].astype(np.int64).prod(axis=1)
-        return listed, np.append(0, np.cumsum(sizes))
+        """The pairs of columns, and where the counts of each begin."""
+        return pairs_and_starts(self.levels, self.among)
 
     def log_components(self, rows: Encoded) -> Array:
         """There is one component, to which all rows belong."""
@@ -451,8 +503,17 @@ class ChowLiuPrior:
             information[i, j] = information[j, i] = native.table_information(np.ascontiguousarray(found))
         ends = np.cumsum(self.levels)[:-1]
         marginals = binned_marginals(self.columns, np.split(sums.levels, ends))
-        prior = Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information)])
-        return prior.first
+        allowed = None if self.among is None else neighbours(d, self.among)
+        return Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information, allowed)]).first
+
+
+def pairs_and_starts(
+    levels: NDArray[np.int32], among: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return some pairs of columns, or all, and where the counts of each begin if they lie one after the other."""
+    listed = all_pairs(len(levels)) if among is None else among
+    sizes = levels[listed].astype(np.int64).prod(axis=1)
+    return listed, np.append(0, np.cumsum(sizes))
 
 
 def taken_or_none(counts: Array, index: NDArray[np.int64]) -> Array:
@@ -471,9 +532,10 @@ def coarser(counts: Array, column: TableColumn) -> Array:
     return np.concatenate([counts[:atoms], binned])
 
 
-def fit_tree(rows: Encoded) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
-    """Fit one Chow–Liu tree: counts of all pairs, in one pass."""
-    prior = ChowLiuPrior(rows.columns)
+def fit_tree(rows: Encoded, among: Candidates | None = None) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
+    """Fit one Chow–Liu tree: counts of all pairs, or of those that may be neighbours, in one pass."""
+    among = candidates(rows) if among is None else among
+    prior = ChowLiuPrior(rows.columns, None if among.screened is None else among.pairs)
     return prior, Learned(prior, prior.expected(rows, weighted(np.ones((rows.rows, 1)), rows.weights)))
 
 
@@ -493,39 +555,57 @@ class Learned(NamedTuple, Generic[D, S]):
 
 
 def fit_trees(
-    rows: Encoded, groups: NDArray[np.int64] | None, k: int
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int, among: Candidates | None = None
 ) -> tuple[TreePrior, "Learned[TreeDensity, TreeSums]"]:
     """Fit a mixture of k Chow–Liu trees by EM from first groups of rows.
 
     Each component has a tree of its own, chosen at first and once more after some steps.
     """
     first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
-    prior = tree_prior(rows, first)
+    among = candidates(rows) if among is None else among
+    prior = tree_prior(rows, first, among)
     start = fit_mixture(prior, prior.first, first, rows, steps=_FIRST_STEPS, tolerance=0.0)
     if k == 1:
         return prior, start.learned
-    again, found = continued_trees(rows, start.shares, steps=_STEPS)
+    again, found = continued_trees(rows, start.shares, among, steps=_STEPS)
     return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
 
 
 def continued_trees(
-    rows: Encoded, shares: Array, *, steps: int
+    rows: Encoded, shares: Array, among: Candidates | None = None, *, steps: int
 ) -> tuple[TreePrior, "MixtureStep[TreeDensity, TreeSums]"]:
     """Choose the trees of components anew, and take more EM steps from responsibilities."""
-    prior = tree_prior(rows, shares)
+    prior = tree_prior(rows, shares, among)
     return prior, fit_mixture(prior, prior.first, shares, rows, steps=steps, tolerance=_TOLERANCE)
 
 
-def tree_prior(rows: Encoded, shares: Array) -> TreePrior:
+def candidates(rows: Encoded) -> Candidates:
+    """Return the pairs of columns that may be neighbours in trees."""
+    return Candidates.of(rows.binned(COARSE), level_counts(rows.columns, COARSE), rows.weights)
+
+
+def tree_prior(rows: Encoded, shares: Array, among: Candidates | None = None) -> TreePrior:
     """Choose a tree for every component, by its own mutual information with some of that of all rows."""
     codes, weights = rows.binned(BINS), rows.weights
-    information = Pairs.of(rows.binned(COARSE), level_counts(rows.columns, COARSE)).information(weights)[0]
+    among = candidates(rows) if among is None else among
+    information = among.information(rows.binned(COARSE), level_counts(rows.columns, COARSE), weights)
+    allowed = among.of_columns
     smoother = Smoother.of(rows.columns, codes, weights)
     if shares.shape[1] == 1:
-        return smoother.prior([maximum_tree(information)])
-    own, counted = Pairs.of(codes, smoother.levels).information_by_component(weighted(shares, weights))
+        return smoother.prior([maximum_tree(information, allowed)])
+    pairs = Pairs.of(codes, smoother.levels, among.pairs)
+    own, counted = pairs.information_by_component(weighted(shares, weights))
     mixed = (counted * own + INFORMATION_ROWS * information) / (counted + INFORMATION_ROWS)
-    return smoother.prior([maximum_tree(one) for one in mixed])
+    return smoother.prior([maximum_tree(one, allowed) for one in mixed])
+
+
+def dependence(rows: Encoded, among: Candidates | None = None) -> Array:
+    """Return the mutual information of columns × columns, numbers in coarse bins; on the diagonal the entropies."""
+    codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
+    among = Candidates(all_pairs(len(levels))) if among is None else among
+    found = among.information(codes, levels, rows.weights)
+    found[np.diag_indices(len(levels))] = entropies(codes, levels, rows.weights)
+    return found
 
 
 def weighted(shares: Array, weights: Array | None) -> Array:

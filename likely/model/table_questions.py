@@ -561,8 +561,7 @@ class TableQuestions:
 def _surprise(known: Given, rows: Encoded) -> tuple[Array, Array]:
     rows = known.applied(rows)
     whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
-    cells = [_surprise_of_cells(known, rows.taken(tile)) for tile in tiles(rows)]
-    return whole, np.concatenate(cells) if cells else np.zeros(rows.levels.shape)
+    return whole, np.concatenate([_surprise_of_cells(known, rows.taken(tile)) for tile in tiles(rows)])
 
 
 def _surprise_of_cells(known: Given, rows: Encoded) -> Array:

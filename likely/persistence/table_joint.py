@@ -12,7 +12,7 @@ from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, le
 from likely.density.combination import TIED, Member, MissingCells
 from likely.density.hidden_trees import HiddenTreeDensity, HiddenTreePrior, Sums
 from likely.density.scores import ScoreDensity, ScorePrior, ScoreSums, ScoreTables
-from likely.density.structure import Structure
+from likely.density.structure import Structure, maximum_tree, neighbours
 from likely.density.table import TableJoint
 from likely.density.trees import ChowLiuPrior, Forest, PairSums, TreeDensity, TreePrior, TreeSums
 from likely.persistence.validate import check_words
@@ -71,21 +71,47 @@ def _check_positive(*arrays: Array) -> None:
 
 
 @dataclass(frozen=True)
+class StoredPairs:
+    """The pairs of columns that may be neighbours in a tree, where not all may."""
+
+    listed: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pairs: NDArray[np.int64] | None) -> "StoredPairs | None":
+        """Return pairs, unless they are all."""
+        return None if pairs is None else cls(pairs)
+
+    def restored(self, d: int) -> NDArray[np.int64]:
+        """Return the pairs, or raise ValueError unless they connect all columns."""
+        pairs = self.listed
+        listed = pairs.ndim == 2 and pairs.shape[1] == 2
+        if not listed or not np.all((pairs[:, 1] >= 0) & (pairs[:, 1] < pairs[:, 0]) & (pairs[:, 0] < d)):
+            raise ValueError("expected pairs of columns, the greater one first, got others")
+        allowed = neighbours(d, pairs)
+        tree = maximum_tree(np.zeros((d, d)), allowed)
+        below = np.flatnonzero(tree.parents >= 0)
+        if int(allowed.sum()) != 2 * len(pairs) or len(below) < d - 1 or not allowed[below, tree.parents[below]].all():
+            raise ValueError("expected different pairs of columns that connect all of them, got others")
+        return pairs
+
+
+@dataclass(frozen=True)
 class StoredTree:
     """One Chow–Liu tree: counts of levels and of pairs."""
 
     levels: Array
     pairs: Array
     missing: Array
+    among: StoredPairs | None = None
 
     @classmethod
     def of(cls, member: Member) -> Self:
         """Take a member apart."""
-        return cls(member.sums.levels, member.sums.pairs, _counts(member))
+        return cls(member.sums.levels, member.sums.pairs, _counts(member), StoredPairs.of(member.prior.among))
 
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
-        prior = ChowLiuPrior(columns)
+        prior = ChowLiuPrior(columns, None if self.among is None else self.among.restored(len(columns)))
         _check_shape(self.levels, int(prior.levels.sum()))
         _check_shape(self.pairs, int(prior.pairs[1][-1]))
         return Member("tree", prior, prior, PairSums(self.levels, self.pairs))

@@ -5,13 +5,15 @@ import pytest
 from encoded import encoded, mixed_table
 
 import likely
+from likely.density.class_trees import fit_class_trees
 from likely.density.columns import UNKNOWN, CategoryColumn, NumberColumn
-from likely.density.combination import COMBINED, Combination, fit_member
+from likely.density.combination import COMBINED, Combination, Member, fit_member
 from likely.density.evidence import Evidence, Known
 from likely.density.left_out import support_starts
 from likely.density.table import fit_members
+from likely.density.trees import dependence
 
-KINDS = ("trees", "hidden trees", "scores", "tree", "class trees")
+KINDS = ("trees", "hidden trees", "scores", "tied scores", "tree", "class trees")
 
 
 def few_values(n):
@@ -45,8 +47,11 @@ def joints(table):
     def alone(member):
         return Combination(table.columns, np.ones(1), (member.density,))
 
-    found = {kind: alone(fit_member(kind, table, 0)) for kind in KINDS if not single_class(kind, table)}
+    found = {kind: alone(fit_member(kind, table, 0)) for kind in KINDS[:-1]}
     held_out = np.random.default_rng(1).random(table.rows) < 0.2
+    if not single_class("class trees", table):
+        fitted = fit_class_trees(table, held_out, dependence(table))
+        found["class trees"] = alone(Member.of("class trees", fitted))
     members, weights = fit_members(table, COMBINED, [held_out], 0, lambda _: None)
     return found | {"combination": Combination(table.columns, weights, tuple(m.density for m in members))}
 
@@ -133,7 +138,7 @@ def test_surprise_of_rows_with_texts_is_that_of_their_cells():
     # The odd cell out, of a row whose note says the opposite
     odd = [{"note": "fish salt wave fish salt", "where": "land", "depth": 1.0}]
     assert model.surprise(odd).cells[0, 1] > model.surprise([{**odd[0], "note": None}]).cells[0, 1] + 1
-    assert np.median(told[:, 1]) <= np.median(untold[:, 1])
+    assert np.median(told[:, 1]) <= np.median(untold[:, 1]) + 1e-12
 
 
 def test_missing_cells_have_no_surprise():

@@ -115,44 +115,25 @@ pub fn normal_quantiles<'py>(py: Python<'py>, p: Vector<'py>) -> Array1<'py> {
     py.detach(|| special::of_each(p, special::normal_quantile)).into_pyarray(py)
 }
 
-/// How much of the distribution of one column, where it is missing, lies between edges, mixed by responsibilities.
-#[pyfunction]
-pub fn conditional_bins<'py>(
-    py: Python<'py>,
-    cells: Table<'py>,
-    mean: Table<'py>,
-    covariance: Numbers<'py>,
-    responsibilities: Table<'py>,
-    column: usize,
-    edges: Vector<'py>,
-) -> Answer<Array2<'py>> {
-    let [rows, width] = cells.shape();
-    let k = mean.shape()[0];
-    check_sizes(&[(mean.len(), k * width), (covariance.len(), k * width * width), (responsibilities.len(), rows * k)])?;
-    asked(vec![column], width)?;
-    let gaussians = conditional::Gaussians { mean: &mean, covariance: &covariance, width };
-    let (cells, shares, edges) = (&*cells, &*responsibilities, &*edges);
-    let found = py.detach(|| conditional::collect(cells, &gaussians, shares, column, edges));
-    matrix(py, found, rows, edges.len() + 1)
-}
-
-/// Every cell given the others of its row under Gaussians with these inverse covariances: log p over the standard normal density,
-/// mean and deviation, rows × columns × components.
+/// Cells of some columns given the others of their row, under Gaussians with these inverse covariances: log p over the standard
+/// normal density (0 of a missing cell), mean and deviation, rows × columns × components.
 #[pyfunction]
 pub fn given_others<'py>(
     py: Python<'py>,
     cells: Table<'py>,
     mean: Table<'py>,
     precision: Numbers<'py>,
+    columns: Vec<usize>,
 ) -> Answer<Arrays<'py>> {
     let ([n, width], k) = (cells.shape(), mean.shape()[0]);
     check_sizes(&[(mean.len(), k * width), (precision.len(), k * width * width)])?;
+    let columns = asked(columns, width)?;
     if width == 0 {
         return refuse("there are no columns");
     }
-    let (cells, mean, precision) = (&*cells, &*mean, &*precision);
-    let found = py.detach(|| conditional::given_others(cells, mean, precision, width));
-    let shape = &[n, width, k][..];
+    let (cells, gaussians) = (&*cells, conditional::Gaussians { mean: &mean, precision: &precision, width });
+    let found = py.detach(|| conditional::given_others(cells, &gaussians, &columns));
+    let shape = &[n, columns.len(), k][..];
     shaped(py, [(found.log, shape), (found.mean, shape), (found.deviation, shape)])
 }
 

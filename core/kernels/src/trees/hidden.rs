@@ -16,6 +16,9 @@ const TILE: usize = 32;
 const LANES: usize = 8;
 const PIECES: usize = 16;
 const LEAST: usize = 1024;
+/// So many rows where columns are more than [`WIDE`].
+const LEAST_OF_WIDE: usize = 128;
+const WIDE: usize = 128;
 /// A product of so many messages is divided by its largest number before the next.
 const CHILDREN: usize = 8;
 
@@ -437,10 +440,24 @@ fn divide(line: &mut [f64]) -> f64 {
     total
 }
 
-/// Rows cut into pieces by their number alone.
-fn pieces(rows: usize) -> Vec<Range<usize>> {
-    let piece = rows.div_ceil(PIECES).max(LEAST).next_multiple_of(TILE);
+/// Rows cut into pieces by their number, and that of columns, alone.
+fn pieces(rows: usize, width: usize) -> Vec<Range<usize>> {
+    let least = if width > WIDE { LEAST_OF_WIDE } else { LEAST };
+    let piece = rows.div_ceil(PIECES).max(least).next_multiple_of(TILE);
     (0..rows.div_ceil(piece)).map(|i| i * piece..((i + 1) * piece).min(rows)).collect()
+}
+
+/// What is made of every piece, in their order; every thread has one tile for all of its own.
+fn of_pieces<T: Send>(
+    pieces: usize,
+    steps: usize,
+    prepared: &Prepared,
+    f: impl Fn(&mut Tile, usize) -> T + Sync + Send,
+) -> Vec<T> {
+    let taken = threads::map_with(pieces, steps, || prepared.tile(), f);
+    let mut found: Vec<_> = taken.into_iter().flat_map(|thread| thread.pieces).collect();
+    found.sort_unstable_by_key(|(i, _)| *i);
+    found.into_iter().map(|(_, part)| part).collect()
 }
 
 fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -462,19 +479,24 @@ fn log_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<u
 pub fn log_densities(tree: &HiddenTree, rows: &Rows) -> Vec<f64> {
     let n = rows.codes.len() / tree.width();
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
+    let pieces = pieces(n, tree.width());
     let steps = n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(log_piece(&prepared, rows, pieces[i].clone()))).concat()
 }
 
 #[inline(always)]
-fn step_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<usize>) -> (Vec<f64>, Sums) {
-    let (mut tile, mut sums, mut logs) = (prepared.tile(), prepared.sums(), Vec::with_capacity(range.len()));
+fn step_piece<const FUSED: bool>(
+    prepared: &Prepared,
+    rows: &Rows,
+    range: Range<usize>,
+    tile: &mut Tile,
+) -> (Vec<f64>, Sums) {
+    let (mut sums, mut logs) = (prepared.sums(), Vec::with_capacity(range.len()));
     for range in tiles(range) {
         let weights: Vec<f64> = range.clone().map(|row| rows.weights.map_or(1.0, |weights| weights[row])).collect();
-        prepared.upward::<FUSED>(rows, range.clone(), &mut tile);
-        prepared.downward::<FUSED>(range.len(), &mut tile, &weights, Some(&mut sums.transitions));
-        prepared.add_emissions(rows, range.clone(), &tile, &weights, &mut sums);
+        prepared.upward::<FUSED>(rows, range.clone(), tile);
+        prepared.downward::<FUSED>(range.len(), tile, &weights, Some(&mut sums.transitions));
+        prepared.add_emissions(rows, range.clone(), tile, &weights, &mut sums);
         logs.extend_from_slice(&tile.log[..range.len()]);
     }
     (logs, sums)
@@ -484,9 +506,10 @@ fn step_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<
 pub fn step(tree: &HiddenTree, rows: &Rows) -> (Vec<f64>, Sums) {
     let (n, d, k) = (rows.codes.len() / tree.width(), tree.width(), tree.states);
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
-    let found =
-        threads::map(pieces.len(), 3 * n * d * k * k, |i| dispatch!(step_piece(&prepared, rows, pieces[i].clone())));
+    let pieces = pieces(n, tree.width());
+    let found = of_pieces(pieces.len(), 3 * n * d * k * k, &prepared, |tile, i| {
+        dispatch!(step_piece(&prepared, rows, pieces[i].clone(), tile))
+    });
     let (mut logs, mut total) = (Vec::with_capacity(n), prepared.sums());
     for (part, sums) in found {
         logs.extend(part);
@@ -539,7 +562,7 @@ fn posterior_piece<const FUSED: bool>(
 pub fn posteriors(tree: &HiddenTree, rows: &Rows, columns: &[usize]) -> Vec<f64> {
     let n = rows.codes.len() / tree.width();
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
+    let pieces = pieces(n, tree.width());
     let steps = 2 * n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(posterior_piece(&prepared, rows, pieces[i].clone(), columns)))
         .concat()
@@ -657,10 +680,7 @@ pub fn left_out(tree: &HiddenTree, rows: &Rows, supports: &Supports) -> (Vec<f64
         let range = i * TILE..((i + 1) * TILE).min(n);
         dispatch!(left_out_tile(&prepared, rows, range, supports, (&tables, &starts), tile))
     };
-    let taken = threads::map_with(n.div_ceil(TILE), steps, || prepared.tile(), of_tile);
-    let mut parts: Vec<_> = taken.into_iter().flat_map(|thread| thread.pieces).collect();
-    parts.sort_unstable_by_key(|(i, _)| *i);
-    let (logs, found): (Vec<_>, Vec<_>) = parts.into_iter().map(|(_, part)| part).unzip();
+    let (logs, found): (Vec<_>, Vec<_>) = of_pieces(n.div_ceil(TILE), steps, &prepared, of_tile).into_iter().unzip();
     (logs.concat(), found.concat())
 }
 
@@ -693,7 +713,7 @@ fn draw_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<
 pub fn draw(tree: &HiddenTree, rows: &Rows, seed: u64) -> Vec<i16> {
     let n = rows.codes.len() / tree.width();
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
+    let pieces = pieces(n, tree.width());
     let steps = n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(draw_piece(&prepared, rows, pieces[i].clone(), seed))).concat()
 }
