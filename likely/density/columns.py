@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.density.normal import ndtri
 from likely.statistics import Array
+
+if TYPE_CHECKING:
+    from likely.density.evidence import Known
 
 Codes = NDArray[np.int16]
 
@@ -211,6 +214,11 @@ class NumberColumn:
         """How many values an answer about the column has: atoms, and bins of u."""
         return len(self.atoms) + self.bins
 
+    @property
+    def empty(self) -> bool:
+        """Whether no number was there: then none is drawn, or filled in."""
+        return not self.counts.any()
+
     @cached_property
     def _density(self) -> Array:
         """The density of each bin, and 0 before and after all."""
@@ -292,10 +300,19 @@ class NumberColumn:
         log[free] = self.log_marginal(x[free])
         return Scores(levels, u, z, log)
 
-    def value(self, u: Array) -> Array:
-        """Return the numbers at these quantiles of those that are no atoms: ties stay ties."""
-        n = len(self.quantiles)
-        return self.quantiles[np.clip((u * n).astype(np.int64), 0, n - 1)]
+    def value(self, u: Array, known: "Known | None" = None) -> Array:
+        """Return the numbers at these quantiles of those that are no atoms: ties stay ties.
+
+        Of a range they are quantiles of the numbers in it, if there are any: far out, where the histogram has a bin and
+        the logistic its tail, others would be at the same u.
+        """
+        quantiles = self.quantiles
+        if known is not None and known.u_high > known.u_low:
+            inside = quantiles[(quantiles >= known.least) & (quantiles <= known.most)]
+            if len(inside):
+                quantiles, u = inside, (u - known.u_low) / (known.u_high - known.u_low)
+        n = len(quantiles)
+        return quantiles[np.clip((u * n).astype(np.int64), 0, n - 1)]
 
     @cached_property
     def support_values(self) -> Array:

@@ -160,7 +160,9 @@ class Member:
 
     def emptied(self) -> "Member":
         """Return the member that knows no rows, under the same reference."""
-        return Member(self.kind, self.prior, self.reference, type(self.sums)(*(0.0 * part for part in self.sums)))
+        missing = None if self.missing is None else 0.0 * self.missing
+        sums = type(self.sums)(*(0.0 * part for part in self.sums))
+        return Member(self.kind, self.prior, self.reference, sums, missing)
 
     def with_classes(self, columns: tuple[TableColumn, ...], index: NDArray[np.int64]) -> "Member":
         """Return counts of levels whose last column, the class, has others: the index of each before, or −1."""
@@ -316,11 +318,18 @@ class Combination:
         return total
 
     def draw(
-        self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None, *, missing: bool = False
+        self,
+        rows: Encoded,
+        generator: np.random.Generator,
+        evidence: Evidence | None = None,
+        *,
+        missing: bool = False,
+        lacking: Sequence[int] = (),
     ) -> tuple[Codes, Array]:
         """Draw the unknown cells of each row: levels, and u of numbers that are none.
 
-        With ``missing``, cells are missing as those of the data are: their levels are unknown.
+        With ``missing``, cells are missing as those of the data are: their levels are unknown. ``lacking``: columns
+        whose cells are known to be missing.
         """
         logs = of_alike(rows, lambda some: self.log_members(some, evidence))
         chosen = drawn_components(responsibilities(logs), generator)
@@ -341,6 +350,7 @@ class Combination:
             if missing and self.missing is not None:
                 columns = list(self.missing.columns)
                 known = np.ascontiguousarray(np.where(known_cells[:, columns], 0, UNKNOWN), dtype=np.int16)
+                known[:, [columns.index(j) for j in lacking]] = 1
                 gone = self.missing.draw(self.counts[m], drawn.components, known, generator)
                 levels[np.ix_(own, np.array(columns))] = np.where(gone, UNKNOWN, drawn.levels[:, columns])
         return levels, u

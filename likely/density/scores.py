@@ -455,7 +455,7 @@ class Case(NamedTuple):
         place = {j: at for at, (j, _) in enumerate(density.scored)}
         ways: list[frozenset[int]] = [frozenset()]
         for j, known in evidence.known.items():
-            if j not in place or (known.u_low <= 0 and known.u_high >= 1 and known.levels.all()):
+            if j not in place or known.anything:
                 continue
             free = [way | {j} for way in ways] if known.levels[-1] > 0 and known.u_high > known.u_low else []
             ways = free + (ways if known.levels[:-1].any() else [])
@@ -480,7 +480,7 @@ class Case(NamedTuple):
             likelihood = np.ones(density.forest.levels[at])
             if j in self.evidence.known:
                 likelihood = self.evidence.of_levels(j)
-                if j in scored:
+                if j in scored and not self.evidence.known[j].anything:
                     free = np.zeros_like(likelihood)
                     free[-1] = 1.0
                     likelihood = free if j in self.free else np.append(likelihood[:-1], 0.0)

@@ -263,17 +263,14 @@ class TableJoint:
 
     def distribution(self, column: NumberColumn, found: Array, evidence: Evidence | None, j: int) -> Distribution:
         """Return the distribution of a number from that on its support: points in order."""
-        points = column.support_points
-        atoms, each = len(column.atoms), points.shape[1]
-        if evidence is not None and j in evidence.known:  # points beyond the range are not the column's
-            u = (np.arange(points.size) + 0.5) / points.size
-            inside = (u >= evidence.known[j].u_low) & (u <= evidence.known[j].u_high)
-            share = inside.reshape(points.shape).astype(np.float64)
-            share[~share.any(axis=1)] = 1.0  # a part of a bin in which no point lies
-            share /= share.sum(axis=1, keepdims=True)
-            points = np.clip(points, evidence.known[j].least, evidence.known[j].most)
-        else:
-            share = np.full(points.shape, 1.0 / each)
+        atoms, points = len(column.atoms), column.support_points
+        share = np.full(points.shape, 1.0 / points.shape[1])
+        if evidence is not None and j in evidence.known:  # points of that part of each bin which is in the range
+            known, ends = evidence.known[j], np.arange(column.bins + 1) / column.bins
+            low, high = np.maximum(ends[:-1], known.u_low), np.minimum(ends[1:], known.u_high)
+            at = (np.arange(points.shape[1]) + 0.5) / points.shape[1]
+            points = column.value(low[:, None] + np.maximum(high - low, 0)[:, None] * at, known)
+            points = np.clip(points, known.least, known.most)
         values = np.concatenate([column.atoms, points.ravel()])
         p = np.concatenate(
             [found[:, :atoms], (found[:, atoms:, None] * share).reshape(len(found), points.size)], axis=1
@@ -296,7 +293,7 @@ class TableJoint:
         out = np.full(levels.shape, np.nan)
         index = number_index(self.columns)
         for j, column in enumerate(self.columns):
-            if j in self.text_columns:
+            if j in self.text_columns or (isinstance(column, NumberColumn) and column.empty):
                 continue
             there = levels[:, j] >= 0
             code = levels[there, j].astype(np.int64)
@@ -310,7 +307,8 @@ class TableJoint:
                         value[other] = len(column.frequent) + generator.choice(len(p), int(other.sum()), p=p / p.sum())
                 out[there, j] = value
             else:
-                drawn = column.value(np.nan_to_num(u[there, index[j]]))
+                known = None if evidence is None else evidence.known.get(j)
+                drawn = column.value(np.nan_to_num(u[there, index[j]]), known)
                 if len(column.atoms):
                     atom = column.atoms[np.minimum(code, len(column.atoms) - 1)]
                     drawn = np.where(code < len(column.atoms), atom, drawn)
@@ -328,6 +326,8 @@ class TableJoint:
         out = np.full(rows.levels.shape, np.nan)
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
             column, own = self.columns[j], rows.unknown(j)
+            if isinstance(column, NumberColumn) and column.empty:
+                continue
             if isinstance(column, NumberColumn):
                 if evidence is None or j not in evidence.known:
                     # Row by row: a product of matrices may round as the number of rows says.

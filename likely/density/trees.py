@@ -197,7 +197,7 @@ class Edge(NamedTuple):
 
 # Scores of bins; rows without dependence, that correlations and means are shrunk by; and the least standard deviation.
 _MIDDLES, _EDGES = ndtri((np.arange(BINS) + 0.5) / BINS), ndtri(np.arange(1, BINS) / BINS)
-_SHRINK_ROWS, _LEAST_DEVIATION = 3.0, 0.05
+_SHRINK_ROWS, _LEAST_DEVIATION, _INDEPENDENT = 3.0, 0.05, 0.01
 
 
 def gaussian_table(above: TableColumn, below: TableColumn, counts: Array, marginal: Array) -> Array:
@@ -211,8 +211,8 @@ def gaussian_table(above: TableColumn, below: TableColumn, counts: Array, margin
         means, deviation = _means(counts[first:].T)
         likelihood = np.exp(-0.5 * ((_MIDDLES[:, None] - means) / deviation) ** 2)
         out = np.tile(marginal, (len(counts), 1))
-        out[first:] = likelihood * marginal + 1e-9 * marginal
-        return np.asarray(out / out.sum(axis=1, keepdims=True))
+        out[first:] = _with_some(likelihood * marginal, marginal)
+        return out
     out = np.tile(marginal, (len(counts), 1))
     binned, own = counts[:, last:], 1.0 - marginal[:last].sum()
     if above.bins > 1:
@@ -229,7 +229,13 @@ def gaussian_table(above: TableColumn, below: TableColumn, counts: Array, margin
     if len(binned):
         means, deviation = _means(binned)
         out[: len(binned), last:] = own * _in_bins_of(means, deviation)
-    return np.asarray(out / out.sum(axis=1, keepdims=True))
+    return _with_some(out, marginal)
+
+
+def _with_some(tables: Array, marginal: Array) -> Array:
+    """Return lines that add up to 1, in which a hundredth is independent, so that nothing is impossible."""
+    total = np.maximum(tables.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray((1 - _INDEPENDENT) * tables / total + _INDEPENDENT * marginal)
 
 
 def _means(counts: Array) -> tuple[Array, float]:

@@ -104,6 +104,10 @@ class Model(TableQuestions, Estimator):
             how much each row counts: a weight of 2 is the row twice
         """
         kinds = self._kinds()
+        if isinstance(y, str):
+            raise ValueError(
+                f"expected no target, got {on_one_line(y)}: Model learns all columns, and any can be asked about by of="
+            )
         reader, rows = self._opened(X, sample_weight)
         if rows.table.rows == 0:
             raise ValueError("expected at least one row to learn from, got none")

@@ -109,6 +109,10 @@ class TableState:
             yield from self.joint.batches(table)
 
 
+# Likenesses of rows that are held at a time.
+_LIKENESSES = 1 << 22
+
+
 class Answer(NamedTuple):
     """The distribution of a column."""
 
@@ -167,11 +171,17 @@ class ColumnExplanation(NamedTuple):
             against = "" if self.against is None else f" against {self.against[row]}"
             if self.label.dtype.kind == "M":
                 lines.append(f"{self.label[row]} ({self.dates(self.base)[row]} before any cell)")
+            elif self.against is None:
+                lines.append(f"{self.total[row]:.6g} ({self.base[row]:.6g} before any cell)")
             else:
-                label = f"{self.label[row]:.4g}" if self.against is None else self.label[row]
-                total, base = f"{self.total[row]:.4g}", f"{self.base[row]:+.4g}"
-                lines.append(printable(f"{label}{against}: {total} ({base} before any cell)"))
-            lines += [printable(f"  {name}: {value:+.4g}") for name, value in self.top(row=row)]
+                found = f"{self.label[row]}{against}: {self.total[row]:+.4g} ({self.base[row]:+.4g} before any cell)"
+                lines.append(printable(found))
+            top = self.top(row=row)
+            lines += [printable(f"  {name}: {value:+.4g}") for name, value in top]
+            others = int(np.count_nonzero(self.cells[row])) - len(top)
+            if others > 0:
+                rest = self.cells[row].sum() - sum(value for _, value in top)
+                lines.append(f"  {others} other cell{'s' * (others > 1)}: {rest:+.4g}")
         return "\n".join(lines)
 
 
@@ -211,6 +221,11 @@ class TableQuestions:
             raise ValueError(
                 f"expected a column of numbers or categories, got {state.columns.listed([j])} of text: texts are "
                 "evidence about other columns, and have no values to list"
+            )
+        if j in state.joint.names and not len(state.joint.names[j]):
+            raise ValueError(
+                f"expected a column in which a category was learned, got {state.columns.listed([j])}, whose cells were "
+                "all missing: ask about another"
             )
         return j
 
@@ -444,7 +459,9 @@ class TableQuestions:
         table = reader.given_rows(known.values, int(n), joint.names)
         parts = []
         for rows in joint.batches(table):
-            levels, u = known.combination.draw(known.applied(rows), generator, known.evidence, missing=missing)
+            levels, u = known.combination.draw(
+                known.applied(rows), generator, known.evidence, missing=missing, lacking=known.missing
+            )
             levels[:, list(known.missing)] = UNKNOWN
             parts.append(joint.cells(levels, u, generator, known.evidence))
         x = known.within(reader.within_limits(np.concatenate(parts)[: int(n)]), joint.whole, generator)
@@ -515,8 +532,13 @@ class TableQuestions:
             parts = [hidden_shares(known.combination, known.applied(rows)) for rows in state.batches(data)]
             return np.sqrt(np.concatenate(parts))
 
-        likeness = roots(X) @ roots(among).T
-        return np.argsort(-likeness, axis=1, kind="stable")[:, :k]
+        own, others = roots(X), roots(among).T
+        size = max(1, _LIKENESSES // max(others.shape[1], 1))
+        parts = [
+            np.argsort(-(own[first : first + size] @ others), axis=1, kind="stable")[:, :k]
+            for first in range(0, max(len(own), 1), size)
+        ]
+        return np.concatenate(parts)
 
     @lazily
     def groups(self, X: Any, given: Evidence = None) -> NDArray[np.int64]:
@@ -609,9 +631,9 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
         ranked = np.argsort(-final, axis=1, kind="stable")
         one, other = ranked[:, 0], ranked[:, min(1, final.shape[1] - 1)]
 
-    def values(answers: Array) -> Array:
+    def values(answers: Array, versions: int) -> Array:
         """Return what cells add up to, versions × rows, from answers about versions of all rows."""
-        answers = answers.reshape(-1, *final.shape)
+        answers = answers.reshape(versions, *final.shape)
         if not isinstance(column, CategoryColumn):
             return answers
         logs = np.log(np.maximum(answers, 1e-300))
@@ -622,11 +644,11 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
     for way in (order, order[::-1]):  # from all cells to none
         hidden_at = np.full(len(joint.columns), -1)
         hidden_at[way] = np.arange(len(way))
-        found = [values(final)]
+        found = [values(final, 1)]
         for first in range(0, len(way), together):
             versions = np.arange(first, min(first + together, len(way)))
             hidden = np.repeat(hidden_at <= versions[:, None], rows.rows, axis=0)
-            found.append(values(asked(rows.taken(np.tile(every, len(versions))).without(hidden))))
+            found.append(values(asked(rows.taken(np.tile(every, len(versions))).without(hidden)), len(versions)))
         after = np.concatenate(found)
         cells[:, way] += 0.5 * (after[:-1] - after[1:]).T
     return np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), after[-1], cells

@@ -756,3 +756,81 @@ def test_no_number_is_impossible(kind, x):
 def test_numbers_that_floats_hardly_tell_apart_are_refused():
     with pytest.raises(ValueError, match="differ by 1e-290 or more"):
         likely.Model().fit(np.random.default_rng(0).normal(size=(50, 2)) * 1e-310)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tail", [1.5, 2.5])
+def test_draws_and_answers_in_a_tail_are_those_of_the_numbers_there(kind, tail):
+    x = np.random.default_rng(1).normal(size=(2000, 2))
+    model = likely.Model(kind, progress=False).fit(x)
+    beyond = x[x[:, 0] >= tail, 0]
+    given = {0: (tail, None)}
+    drawn = model.sample(4000, random_state=0, given=given)[:, 0]
+    error = beyond.std() / np.sqrt(len(beyond))
+    assert (drawn == tail).mean() < 0.01
+    assert drawn.min() >= tail
+    answer = model.distribution(0, given=given)
+    assert answer.values.min() >= tail
+    assert answer.p[answer.values == tail].sum() < 0.01
+    for mean in (drawn.mean(), answer.values @ answer.p):
+        assert abs(mean - beyond.mean()) < 4 * error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_range_that_excludes_nothing_says_nothing(kind, seed):
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random(600) < 0.4, 0.0, rng.normal(5, 1, 600))
+    model = likely.Model(kind, progress=False).fit(np.column_stack([x, x + rng.normal(size=600)]))
+    all_of, given = model.distribution(1), model.distribution(1, given={0: (None, None)})
+    assert given.log_given == pytest.approx(0.0, abs=1e-9)
+    assert given.values @ given.p == pytest.approx(all_of.values @ all_of.p, abs=1e-9)
+    drawn = model.sample(2000, random_state=0, given={0: (None, None)})
+    assert abs((drawn[:, 0] == 0).mean() - (x == 0).mean()) < 0.05
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_that_are_missing_together_are_drawn_so(kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2))
+    x[rng.random(600) < 0.3] = np.nan
+    model = likely.Model(kind, progress=False).fit(x)
+    drawn = model.sample(500, random_state=0, given={0: likely.MISSING}, missing=True)
+    assert np.isnan(drawn[:, 0]).all()
+    assert np.isnan(drawn[:, 1]).mean() > 0.9
+    again = model.emptied().partial_fit(x).sample(500, random_state=0, missing=True)
+    assert np.isnan(again[:, 0]).mean() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_invented_in_a_column_without_numbers(kind, birds):
+    frame = birds.to_pandas().assign(none=np.nan)
+    model = likely.Model(kind, progress=False).fit(frame)
+    assert model.impute(frame)["none"].isna().all()
+    assert model.impute(frame, how="draw", random_state=0)["none"].isna().all()
+    assert pd.isna(model.sample(5, random_state=0)["none"].to_pandas()).all()
+
+
+def test_similar_rows_in_parts_are_those_of_all(models, birds, monkeypatch):
+    want = models["combined"].similar(birds, birds, k=3)
+    monkeypatch.setattr("likely.model.table_questions._LIKENESSES", 1000)
+    np.testing.assert_array_equal(models["combined"].similar(birds, birds, k=3), want)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"body_mass_g": [4000, 5000]}, r"a range \(low, high\), or a set of values in braces, got \[4000, 5000\]"),
+        ({"species": ["Adelie"]}, "a set of values in braces"),
+        ({"body_mass_g": slice(4000, None)}, "a range"),
+        ({"body_mass_g": ">4000"}, "expected a number of .*body_mass_g.*got '>4000'"),
+    ],
+)
+def test_evidence_in_other_forms_is_refused_in_a_sentence(models, given, words):
+    with pytest.raises(ValueError, match=words):
+        models["combined"].distribution("sex", given=given)
+
+
+def test_a_target_is_refused(birds):
+    with pytest.raises(ValueError, match="expected no target, got 'species'"):
+        likely.Model().fit(birds, "species")

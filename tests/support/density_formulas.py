@@ -155,7 +155,7 @@ def gaussian_table(counts: np.ndarray, marginal: np.ndarray, bins: tuple[int, in
     """Return p(level of the child | level of the parent) of Gaussian scores, cell by cell.
 
     A bin has the score of its middle. Sums of squares have 3 rows of variance 1 and no dependence more than were seen,
-    means of levels 3 rows at the mean of all; no standard deviation is less than .05.
+    means of levels 3 rows at the mean of all; no standard deviation is less than .05. A hundredth is independent.
     """
     (rows, levels), (above, below) = counts.shape, bins
     first = [size - b for size, b in zip(counts.shape, bins, strict=True)]
@@ -185,7 +185,7 @@ def gaussian_table(counts: np.ndarray, marginal: np.ndarray, bins: tuple[int, in
         means, deviation = moments(points)
         for b in range(above):
             for x in range(levels):
-                out[first[0] + b, x] *= np.exp(-0.5 * ((middle(b, above) - means[x]) / deviation) ** 2) + 1e-9
+                out[first[0] + b, x] *= np.exp(-0.5 * ((middle(b, above) - means[x]) / deviation) ** 2)
     else:
         free = 1 - marginal[: first[1]].sum()
         points = [(p, middle(b, below), counts[p, first[1] + b]) for p in range(first[0]) for b in range(below)]
@@ -208,7 +208,7 @@ def gaussian_table(counts: np.ndarray, marginal: np.ndarray, bins: tuple[int, in
             for a, b in product(range(above), range(below)):
                 mean = y0 + slope * (middle(a, above) - x0)
                 out[first[0] + a, first[1] + b] = free * in_bin(b, mean, deviation)
-    return np.asarray(out / out.sum(axis=1, keepdims=True))
+    return np.asarray(0.99 * out / out.sum(axis=1, keepdims=True) + 0.01 * marginal)
 
 
 def smoothed(counts: np.ndarray, marginal: np.ndarray, bins: tuple[int, int], widths: tuple[float, ...]) -> Smoothed:
