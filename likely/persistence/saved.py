@@ -147,7 +147,7 @@ class Saved:
             table=None if table is None else StoredJoint.of(table.joint),
             labels=None if table is None else table.labels,
         )
-        return Contents(encode(header, "", arrays), arrays)
+        return Contents(encode(header, "header", arrays), arrays)
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Given) -> "Saved":
