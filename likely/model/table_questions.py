@@ -583,6 +583,8 @@ class TableQuestions:
 def _surprise(known: Given, rows: Encoded) -> tuple[Array, Array]:
     rows = known.applied(rows)
     whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
+    if not rows.rows:
+        return whole, np.zeros(rows.levels.shape)
     return whole, np.concatenate([_surprise_of_cells(known, rows.taken(tile)) for tile in tiles(rows)])
 
 
