@@ -481,7 +481,9 @@ def frame_of_floats(rng, rows=200):
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "Float64"])
 @pytest.mark.parametrize(
-    "make", [NaiveBayes, Classifier, lambda: Mixture(2)], ids=["NaiveBayes", "Classifier", "Mixture"]
+    "make",
+    [NaiveBayes, lambda: Classifier(joint="naive"), lambda: Mixture(2)],
+    ids=["NaiveBayes", "Classifier", "Mixture"],
 )
 def test_a_frame_of_floats_keeps_its_columns_above_0(make, kind, tmp_path):
     rng = np.random.default_rng(0)
@@ -498,6 +500,14 @@ def test_a_frame_of_floats_keeps_its_columns_above_0(make, kind, tmp_path):
         assert drawn[:, 1].min() < 0.0
     model.partial_fit(frame - 3.0, y)
     assert np.asarray(model.sample(500, random_state=0)[0])[:, 0].min() < 0.0
+
+
+def test_trees_draw_numbers_that_were_learned():
+    rng = np.random.default_rng(0)
+    frame, y = frame_of_floats(rng), rng.integers(0, 2, 200)
+    drawn = Classifier().fit(frame, y).sample(500, random_state=0)[0]
+    for name in frame:
+        assert np.isin(drawn[name], frame[name]).all()
 
 
 def test_merged_frames_of_floats_span_the_ranges_of_both():
