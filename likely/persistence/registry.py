@@ -49,6 +49,7 @@ _OTHERS = {
     "gaussian prior": "families.gaussian:GaussianPrior",
     "covariance prior": "families.covariance_prior:CovariancePrior",
     "flat directions": "families.gaussian:FlatDirections",
+    "forest": "families.forest:Forest",
     "refinement": "families.discounted:Refinement",
     "counting": "families.bag:Counting",
     "analyzer": "text.analyzer:Analyzer",
