@@ -1,5 +1,6 @@
 """What is said to people: text that is safe on a terminal, warnings at the line of the user's program, and advice."""
 
+import math
 import os
 import re
 import sys
@@ -7,6 +8,8 @@ import unicodedata
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # All that may be printable is not looked at one by one.
@@ -34,6 +37,19 @@ def _shown(character: str, escaped: Callable[[str], str]) -> str:
 
 def _as_repr(character: str) -> str:
     return repr(character)[1:-1]
+
+
+def shown(value: Any) -> str:
+    """Return a cell as a person writes it.
+
+    >>> shown(0.123456), shown(3700.0), shown(None), shown(float("nan")), shown("Biscoe")
+    ('0.1235', '3700', 'missing', 'missing', 'Biscoe')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "missing"
+    if isinstance(value, float | np.floating):
+        return f"{value:.0f}" if 1000 <= abs(float(value)) < 1e9 else f"{value:.4g}"
+    return str(value)
 
 
 class Setting(NamedTuple):

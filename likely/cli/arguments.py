@@ -228,11 +228,34 @@ class New(NamedTuple):
     calibrate: bool
     unlabelled: str
     seed: int
+    members: str | None = None
+    """the kind of members of a model of all columns"""
 
-    def model(self) -> Any:
-        """Return the model."""
+    @property
+    def said(self) -> bool:
+        """Whether anything was said of how to fit, beside text that stands for a missing cell."""
+        return self != New("classifier", {}, (), self.missing, calibrate=True, unlabelled="auto", seed=0)
+
+    def whole(self, joint: str | None = None) -> Any:
+        """Return the model of all columns, without a target."""
+        if self.kind != "classifier" or self.together or not self.calibrate or self.unlabelled != "auto" or joint:
+            raise ValueError(
+                "expected --target NAME with --model, --together, --no-calibrate, --unlabelled and --joint, which are "
+                "of a classifier, got none"
+            )
+        from likely.estimators.model import Model
+
+        kind: Any = self.members or "combined"
+        return Model(kind, columns=self.columns or "auto", missing=tuple(self.missing), random_state=self.seed)
+
+    def model(self, joint: str | None = None) -> Any:
+        """Return the model of a target; ``joint``: what is to answer all but the class, if that was said."""
         from likely.estimators import Classifier, NaiveBayes
 
+        if self.members is not None:
+            raise ValueError(
+                f"expected no --target with --kind, which is of a model of all columns, got --kind {self.members!r}"
+            )
         try:
             weight = self.unlabelled if self.unlabelled == "auto" else float(self.unlabelled)
         except ValueError:
@@ -242,7 +265,14 @@ class New(NamedTuple):
         names = [next(csv.reader([names])) for names in self.together]
         common: dict[str, Any] = {"missing": tuple(self.missing), "together": names, "unlabelled": weight}
         if self.kind == "naive-bayes":
+            if joint is not None:
+                raise ValueError(f"expected --joint of a classifier, got --joint {joint} of naive Bayes: leave it out")
             return NaiveBayes(self.columns or "auto", **common)
+        if joint is not None:
+            common["joint"] = joint
+        if joint in ("tree", "full") and (names or not self.calibrate):
+            asked = "--together" if names else "--no-calibrate"
+            raise ValueError(f"expected --joint naive with {asked}, got --joint {joint}: leave out one of the two")
         return Classifier(self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, **common)
 
 
@@ -255,6 +285,12 @@ CLASSIFIER = combined(
         type=click.Choice(["classifier", "naive-bayes"]),
         default="classifier",
         help="Calibrated probabilities, or plain naive Bayes.",
+    ),
+    option(
+        "--kind",
+        "members",
+        type=click.Choice(["combined", "tree", "trees", "hidden trees", "scores", "tied scores"]),
+        help="Of a model of all columns: all its members, which is the default, or one by itself.",
     ),
     COLUMNS,
     several(
@@ -275,5 +311,5 @@ CLASSIFIER = combined(
         default="auto",
         help="How much a row without a label counts beside one with: a number, or auto.",
     ),
-    option("--seed", least=0, default=0, help="By which rows are assigned to cross-validation folds."),
+    option("--seed", least=0, default=0, help="By which rows are held out, or assigned to cross-validation folds."),
 )

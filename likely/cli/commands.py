@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from likely.cli.models import Loaded
     from likely.data.rows import Rows
 
+_FOLDS = 10
+
 
 @click.group(
     cls=Group,
@@ -76,10 +78,23 @@ def application(context: click.Context, version: bool, install_completion: bool,
 @arguments.MODEL_OUTPUT
 @option("--target", "-t", metavar="NAME", help="The column that holds the label; without one, a model of all columns.")
 @arguments.CLASSIFIER
+@option(
+    "--joint",
+    type=click.Choice(["tree", "full", "naive"]),
+    help="What answers of a classifier all but the class, such as what a missing cell was: trees of the columns "
+    "and the class, a model of all columns, which takes long, or independent columns.  [default: tree]",
+)
 @flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
 @arguments.JSON
 def fit(
-    data: Sequence[str], output: str, target: str | None, new: New, form: str | None, text_dirs: bool, as_json: bool
+    data: Sequence[str],
+    output: str,
+    target: str | None,
+    new: New,
+    joint: str | None,
+    form: str | None,
+    text_dirs: bool,
+    as_json: bool,
 ) -> None:
     """Learn from a table, missing cells and all, and save the model: of a target, or without one of all columns."""
     check_model_output(output, data, form, text_dirs=text_dirs)
@@ -90,15 +105,7 @@ def fit(
         rows, target = folders_of(data), target or LABEL
         new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
-        if new.kind != "classifier" or new.together or not new.calibrate or new.unlabelled != "auto":
-            raise ValueError(
-                "expected --target NAME with --model, --together, --no-calibrate and --unlabelled, which are of a "
-                "classifier, got none"
-            )
-        rows = opened(data, form, new.missing)
-        from likely.estimators.model import Model
-
-        whole = Model(columns=new.columns or "auto", missing=tuple(new.missing), random_state=new.seed)
+        whole, rows = new.whole(joint), opened(data, form, new.missing)
         with progress_bar(rows, "learning"):
             whole.fit(rows)
         _save(whole, output, as_json, start)
@@ -106,7 +113,7 @@ def fit(
     else:
         rows = opened(data, form, new.missing)
     with read_meanwhile(rows, data):
-        model = new.model()
+        model = new.model(joint)
     with progress_bar(rows, "learning"):
         model.fit(rows, target)
     _save(model, output, as_json, start)
@@ -121,9 +128,19 @@ def fit(
 @arguments.MODEL
 @arguments.ROWS
 @arguments.ANSWERED_ROWS
-@option("--of", metavar="NAME", help="Of a model of a whole table: which column to predict.")
+@option("--of", metavar="NAME", help="Of a model of a whole table: which column to predict; by default the group.")
 @arguments.GIVEN
-@option("--probabilities/--no-probabilities", default=True, help="Write the probability of every class.")
+@option(
+    "--coverage",
+    type=float,
+    metavar="SHARE",
+    help="With --of a column of numbers or dates: the probability that the interval has, by default 0.9.",
+)
+@option(
+    "--probabilities/--no-probabilities",
+    default=True,
+    help="Write the probability of every class, or the interval of a number.",
+)
 @flag("--only", help="Write the answers without the rows.")
 @arguments.ESCAPE_FORMULAS
 def predict(
@@ -134,25 +151,30 @@ def predict(
     missing: Sequence[str],
     of: str | None,
     given: Sequence[str],
+    coverage: float | None,
     probabilities: bool,
     only: bool,
 ) -> None:
-    """Write rows with the likeliest class of each, and the probability of every class."""
+    """Write rows with the likeliest class of each, and the probability of every class; or with a column, or groups."""
     from likely.cli.models import Loaded
 
     to = out.format([model, data], form)
     loaded = Loaded.read(model, missing)
     if loaded.whole:
-        from likely.cli.whole_table import predicted
+        from likely.cli.whole_table import check_coverage, grouped, predicted
 
-        if of is None:
-            raise ValueError("expected --of NAME, the column to predict, of a model of a whole table, got none")
-        rows = opened_to_answer(data, form, to, loaded.missing)
+        rows, how = opened_to_answer(data, form, to, loaded.missing), {"probabilities": probabilities, "only": only}
         with progress_bar(rows, "predicting"):
-            out.write(predicted(loaded, rows, of, given, probabilities=probabilities, only=only), to)
+            if of is None:
+                check_coverage(coverage, "no --of")
+                out.write(grouped(loaded, rows, given, **how), to)
+            else:
+                out.write(predicted(loaded, rows, of, given, coverage, **how), to)
         return
-    if of is not None or given:
-        raise ValueError(f"expected --of and --given only of a model of a whole table, got one of {loaded.target!r}")
+    if of is not None or given or coverage is not None:
+        raise ValueError(
+            f"expected --of, --given and --coverage only of a model of a whole table, got one of {loaded.target!r}"
+        )
     rows = _lines(loaded, data, form) or opened_to_answer(data, form, to, loaded.missing)
     with progress_bar(rows, "predicting"):
         out.write(loaded.predicted(rows, probabilities=probabilities, only=only), to)
@@ -161,27 +183,44 @@ def predict(
 @application.command(
     "likely evaluate people.csv --target income",
     "likely evaluate people.csv --target income --model naive-bayes --folds 5 --json",
+    "likely evaluate people.csv                 # a model of all columns",
+    "likely evaluate people.likely new.csv      # such a model that was fitted, on other rows",
 )
-@arguments.DATA
-@option("--target", "-t", metavar="NAME", required=True, help="The column that holds the label.")
-@option("--folds", least=2, default=10, help="Into how many cross-validation folds the rows are split.")
+@argument(
+    "data",
+    "[MODEL] DATA...",
+    "Tables, as of likely fit; or a model of all columns, written by it, and other rows.",
+    nargs=-1,
+    required=True,
+)
+@option("--target", "-t", metavar="NAME", help="The column that holds the label; without one, all columns are judged.")
+@option("--folds", least=2, help="Into how many cross-validation folds the rows are split: 10, of all columns 5.")
 @arguments.CLASSIFIER
 @arguments.JSON
-def evaluate(data: Sequence[str], target: str, folds: int, new: New, form: str | None, as_json: bool) -> None:
-    """Say how well a model predicts rows that it has not seen: each by a model of the others."""
+def evaluate(
+    data: Sequence[str], target: str | None, folds: int | None, new: New, form: str | None, as_json: bool
+) -> None:
+    """Say how well a model predicts rows that it has not seen: each by a model of the others, or by one from a file."""
     from likely.cli import render
+    from likely.persistence.file import is_model
 
+    if target is None or is_model(data[0]):
+        from likely.cli.whole_table import evaluated, print_table_evaluation
+
+        found = evaluated(data, target, folds, new, form)
+        print_table_evaluation(found, as_json=as_json)
+        return
     model = new.model()
     rows = opened(data, form, new.missing)
     with progress_bar(rows, "evaluating"):
-        found = model.evaluate(rows, target, folds=folds, random_state=new.seed)
+        measured = model.evaluate(rows, target, folds=folds or _FOLDS, random_state=new.seed)
     if as_json:
-        measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in found.measures.items()}
-        classes, confusion = found.classes.tolist(), found.confusion.tolist()
-        counts = {"target": target, "rows": found.rows, "folds": found.folds}
+        measures = {name.lower().replace("-", "_").replace(" ", "_"): x for name, x in measured.measures.items()}
+        classes, confusion = measured.classes.tolist(), measured.confusion.tolist()
+        counts = {"target": target, "rows": measured.rows, "folds": measured.folds}
         render.print_json({**counts, **measures, "classes": classes, "confusion": confusion})
     else:
-        render.print_evaluation(found)
+        render.print_evaluation(measured)
 
 
 @application.command(
@@ -259,6 +298,7 @@ def cluster(
 @arguments.ROWS
 @several("--row", least=1, default=[1], help="Which row, counted from 1. May be repeated.")
 @option("--of", metavar="NAME", help="Of a model of a whole table: which column to explain.")
+@arguments.GIVEN
 @option("--label", help="For which class; by default the likeliest.")
 @option("--against", help="Against which class; by default the next.")
 @arguments.INPUT_FORMAT
@@ -269,6 +309,7 @@ def explain(
     data: str,
     row: Sequence[int],
     of: str | None,
+    given: Sequence[str],
     label: str | None,
     against: str | None,
     form: str | None,
@@ -287,8 +328,12 @@ def explain(
 
         if of is None:
             raise ValueError("expected --of NAME, the column to explain, of a model of a whole table, got none")
-        print_column_explanations(loaded, table, of, row, as_json=as_json)
+        if label is not None or against is not None:
+            raise ValueError("expected --label and --against only of a model with a target, got one of a whole table")
+        print_column_explanations(loaded, table, of, row, given, as_json=as_json)
         return
+    if of is not None or given:
+        raise ValueError(f"expected --of and --given only of a model of a whole table, got one of {loaded.target!r}")
     found = loaded.model.explain(table, loaded.label(label), loaded.label(against))
     if as_json:
         render.print_json({"rows": [render.explanation_dict(found, i, number) for i, number in enumerate(row)]})
@@ -310,6 +355,7 @@ def explain(
     help="The mean of a number and the likeliest category; or a draw of all that could be.",
 )
 @option("--draws", least=1, help="With --how draw: write every row so often, each with the number of its draw.")
+@arguments.GIVEN
 @arguments.DRAW_SEED
 @arguments.ESCAPE_FORMULAS
 def impute(
@@ -320,6 +366,7 @@ def impute(
     missing: Sequence[str],
     how: str,
     draws: int | None,
+    given: Sequence[str],
     seed: int | None,
 ) -> None:
     """Write the same rows with their missing cells filled, given all other cells, and the label if there is one."""
@@ -331,7 +378,7 @@ def impute(
         raise ValueError(f"expected --how draw with --draws, got --how {how}")
     rows = opened_to_answer(data, form, to, loaded.missing, verbatim=False)
     with progress_bar(rows, "filling"):
-        out.write(loaded.filled(rows, how, seed, draws), to)
+        out.write(loaded.filled(rows, how, seed, draws, given), to)
 
 
 @application.command(
@@ -446,12 +493,16 @@ def inspect(file: str, missing: Sequence[str], form: str | None, as_json: bool) 
     from likely.cli.models import described
     from likely.persistence.saved import load
 
-    found = {"model": file, **described(load(file))}
+    model = load(file)
+    found = {"model": file, **described(model)}
+    whole = found["kind"] == "Model"
+    if whole:
+        from likely.cli.whole_table import described_groups, print_whole
+
+        found["groups"] = described_groups(model)
     if as_json:
         render.print_json(found)
-    elif found["kind"] == "Model":
-        from likely.cli.whole_table import print_whole
-
+    elif whole:
         print_whole(found)
     else:
         render.print_model(found)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likely import __version__
-from likely.cli.render import explanation_table, new_console, rows_table, shown
+from likely.cli.render import explanation_table, new_console, rows_table
 from likely.datasets import TARGET, penguins
 from likely.estimators import Classifier
 from likely.estimators.model import Model
 from likely.lazy import pa
+from likely.messages import shown
 
 if TYPE_CHECKING:
     from rich.console import Console

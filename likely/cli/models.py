@@ -88,15 +88,20 @@ class Loaded(NamedTuple):
             kept = [] if only else [name for name in batch.schema.names if name not in answers]
             yield pa.table({**{name: batch.column(name) for name in kept}, **answers})
 
-    def filled(self, rows: "Rows", how: str, seed: int | None, draws: int | None = None) -> Iterator[pa.Table]:
+    def filled(
+        self, rows: "Rows", how: str, seed: int | None, draws: int | None = None, given: Sequence[str] = ()
+    ) -> Iterator[pa.Table]:
         """Return the rows with their missing cells filled; with ``draws``, each row so often, and which draw it is."""
+        more = {"given": self.evidence(given)} if self.whole else {}
+        if given and not self.whole:
+            raise ValueError(f"expected --given only of a model of a whole table, got one of {self.target!r}")
         generator = np.random.default_rng(seed)
         types = self._filled_types(rows.schema)
         for batch, table in self.tables(rows):
             for draw in range(1, 1 + (draws or 1)):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
                 if table is not None:
-                    columns |= self._filled(batch, table, how, generator)
+                    columns |= self._filled(batch, table, how, generator, more)
                 number = {} if draws is None else {"draw": pa.array([draw] * batch.num_rows, pa.int64())}
                 yield pa.table({**number, **{name: recast(column, types[name]) for name, column in columns.items()}})
 
@@ -118,7 +123,13 @@ class Loaded(NamedTuple):
             types[name] = kind
         return types
 
-    def _filled(self, batch: Any, table: Any, how: str, generator: Any) -> dict[str, Any]:
+    def evidence(self, given: Sequence[str]) -> dict[Any, Any]:
+        """Return what is given of a model of a whole table."""
+        from likely.cli.whole_table import evidence
+
+        return evidence(self, given)
+
+    def _filled(self, batch: Any, table: Any, how: str, generator: Any, more: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of a batch that have missing cells, filled."""
         labels = None
         if self.target is not None and self.target in batch.schema.names:
@@ -126,10 +137,11 @@ class Loaded(NamedTuple):
             labels = [known.get(text, text) for text in text_of(batch.column(self.target)).to_pylist()]
         if hasattr(self.model, "schema_"):
             given: tuple[Any, ...] = () if labels is None else (labels,)
-            rows = self.model.impute(words_as_missing(batch, self.missing), *given, how=how, random_state=generator)
+            there = words_as_missing(batch, self.missing)
+            rows = self.model.impute(there, *given, how=how, random_state=generator, **more)
             return {name: rows.column(name).combine_chunks() for name in rows.schema.names}
         given = () if labels is None else (labels,)
-        cells = self.model.impute(table, *given, how=how, random_state=generator)
+        cells = self.model.impute(table, *given, how=how, random_state=generator, **more)
         names = self.schema.names if self.schema.named else batch.schema.names
         return {name: pa.array(cells[:, j]) for j, name in enumerate(names) if name in batch.schema.names}
 
@@ -138,9 +150,7 @@ class Loaded(NamedTuple):
     ) -> Iterator[pa.Table]:
         """Return new rows with their labels, drawn given cells that are written as NAME=VALUE."""
         if self.whole:
-            from likely.cli.whole_table import evidence
-
-            known, drawing = evidence(self, given), np.random.default_rng(seed)
+            known, drawing = self.evidence(given), np.random.default_rng(seed)
             sizes = [min(_AT_ONCE, number - first) for first in range(0, max(number, 1), _AT_ONCE)]
             return (self._plain(self.model.sample(n, drawing, known, missing=missing)) for n in sizes)
         if missing:

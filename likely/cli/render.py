@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from likely.messages import printable
+from likely.messages import printable, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,19 +189,6 @@ def literal(text: Any, style: str = "") -> "Text":
     from rich.text import Text
 
     return Text(printable(str(text)), style=style)
-
-
-def shown(value: Any) -> str:
-    """Return a cell as a person writes it.
-
-    >>> shown(0.123456), shown(3700.0), shown(None), shown(float("nan")), shown("Biscoe")
-    ('0.1235', '3700', 'missing', 'missing', 'Biscoe')
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "missing"
-    if isinstance(value, float | np.floating):
-        return f"{value:.0f}" if 1000 <= abs(float(value)) < 1e9 else f"{value:.4g}"
-    return str(value)
 
 
 def explanation_table(

@@ -5,15 +5,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likely.cli.arguments import New
+from likely.cli.io import opened
 from likely.cli.models import Loaded
-from likely.cli.render import literal, new_console, plain_table, shown
+from likely.cli.render import literal, new_console, plain_table
+from likely.data.progress import progress_bar
 from likely.data.schema import check_name
 from likely.lazy import pa
+from likely.messages import shown
 
 if TYPE_CHECKING:
     from likely.data.rows import Rows
+    from likely.model.table_evaluation import TableEvaluation
 
 _BARS, _MOST_VALUES, _WIDTH = 12, 20, 30
+# Columns that are shown of a group, and the nats by which they must differ from those of all rows.
+_MOST_SPECIAL, _SPECIAL = 3, 0.02
+_FOLDS = 5
 
 
 def check_whole(model: Any, command: str) -> None:
@@ -223,12 +231,52 @@ def outliers(loaded: Loaded, rows: "Rows", most: int, given: Sequence[str]) -> I
     yield pa.table({**answers, **columns})
 
 
-def predicted(
-    loaded: Loaded, rows: "Rows", of: str, given: Sequence[str], *, probabilities: bool, only: bool
+def grouped(
+    loaded: Loaded, rows: "Rows", given: Sequence[str], *, probabilities: bool, only: bool
 ) -> Iterator["pa.Table"]:
-    """Return the rows with what a column is expected to be: the likeliest value, or the mean with a 90 % interval."""
+    """Return the rows with the group of each, and the probability of every group."""
+    model, known = loaded.model, evidence(loaded, given)
+    k = len(model.group_weights_)
+    for batch, table in loaded.tables(rows):
+        p = np.empty((0, k)) if table is None else model.predict_proba(table, given=known)
+        answers = {model.answers: pa.array(p.argmax(axis=1), pa.int64())}
+        if probabilities:
+            answers |= {f"p({group})": pa.array(p[:, group]) for group in range(k)}
+        yield _beside(batch, answers, only=only)
+
+
+def _beside(batch: Any, answers: dict[str, Any], *, only: bool) -> "pa.Table":
+    """Return rows with answers beside them, or ``only`` these."""
+    names = [] if only else [name for name in batch.schema.names if name not in answers]
+    return pa.table({**{name: batch.column(name) for name in names}, **answers})
+
+
+def check_coverage(coverage: float | None, without: str | None = None) -> None:
+    """Raise if an interval is asked for that is none; ``without``: what was said, instead of what has one."""
+    if coverage is None:
+        return
+    if without is not None:
+        raise ValueError(f"expected --coverage with --of, a column of numbers or dates, got {without}")
+    if not 0 < coverage < 1:
+        raise ValueError(f"expected --coverage between 0 and 1, such as 0.9, got {coverage:g}")
+
+
+def predicted(
+    loaded: Loaded,
+    rows: "Rows",
+    of: str,
+    given: Sequence[str],
+    coverage: float | None = None,
+    *,
+    probabilities: bool,
+    only: bool,
+) -> Iterator["pa.Table"]:
+    """Return the rows with what a column is expected to be: the likeliest value, or the mean with an interval."""
     model, known, column = loaded.model, evidence(loaded, given), _column(loaded, of)
     categories = _is_yes_no(loaded, of) or any(c.name == of and c.kind == "category" for c in loaded.schema.columns)
+    check_coverage(coverage, f"{of!r}" if categories else None if probabilities else "--no-probabilities")
+    held = coverage or 0.9
+    ends = tuple(f"{100 * q:g} %" for q in np.round([(1 - held) / 2, (1 + held) / 2], 12))
     for batch, table in loaded.tables(rows):
         answers: dict[str, Any] = {}
         n = 0 if table is None else table.rows
@@ -243,10 +291,75 @@ def predicted(
             mean = model.predict(table, column, known) if n else nothing[:, 0]
             answers[f"predicted {of}"] = pa.array(mean)
             if probabilities:
-                ends = model.predict_interval(table, column, given=known) if n else nothing
-                answers |= {"5 %": pa.array(ends[:, 0]), "95 %": pa.array(ends[:, 1])}
-        names = [] if only else [name for name in batch.schema.names if name not in answers]
-        yield pa.table({**{name: batch.column(name) for name in names}, **answers})
+                found = model.predict_interval(table, column, held, known) if n else nothing
+                answers |= {end: pa.array(found[:, k]) for k, end in enumerate(ends)}
+        yield _beside(batch, answers, only=only)
+
+
+def evaluated(
+    data: Sequence[str], target: str | None, folds: int | None, new: "New", form: str | None
+) -> "TableEvaluation":
+    """Evaluate a model of all columns: one from a file, which comes first, on other rows, or by cross-validation."""
+    from likely.persistence.file import is_model
+
+    if not is_model(data[0]):
+        rows = opened(data, form, new.missing)
+        with progress_bar(rows, "evaluating"):
+            return new.whole().evaluate(rows, folds=folds or _FOLDS, random_state=new.seed)  # type: ignore[no-any-return]
+    model, *others = data
+    if target is not None or folds is not None or new.said:
+        raise ValueError(
+            f"expected --missing, --format and --json alone beside the model file {model!r}, got another option: the "
+            "model is fitted already"
+        )
+    loaded = Loaded.read(model, new.missing)
+    check_whole(loaded.model, "evaluate MODEL DATA")
+    if not others:
+        raise ValueError(f"expected rows to evaluate {model!r} on, got none: likely evaluate {model} DATA")
+    rows = opened(others, form, loaded.missing, typed=False)
+    with progress_bar(rows, "evaluating"):
+        return loaded.model.evaluate(rows)  # type: ignore[no-any-return]
+
+
+def print_table_evaluation(found: "TableEvaluation", *, as_json: bool) -> None:
+    """Print how good a model of all columns is on rows that it has not seen, column by column."""
+    from likely.cli import render
+    from likely.model.table_evaluation import HEADS
+
+    lines = found.as_table().to_pylist()
+    if as_json:
+        columns = [{name: x for name, x in line.items() if x is not None} for line in lines]
+        counts = {"target": None, "rows": found.rows, "folds": found.folds, "log_density": found.log_density}
+        render.print_json({**counts, "columns": columns})
+        return
+    console = new_console()
+    console.print(literal(f"{found.title}."))
+    for kind, names, meaning in (
+        ("number", ("rmse", "r2", "crps", "coverage"), _OF_NUMBERS),
+        ("category", ("accuracy", "most_frequent", "log_loss", "unseen"), _OF_CATEGORIES),
+    ):
+        own = [line for line in lines if line["kind"] == kind]
+        if not own:
+            continue
+        heads = [HEADS.get(name, name) for name in names]
+        table = plain_table("column", "cells", *heads, right=("cells", *heads))
+        for line in own:
+            measures = (_measure(name, line[name]) for name in names)
+            table.add_row(literal(line["column"]), f"{line['cells']:,}", *measures)
+        for part in ("", table, literal(meaning, "dim")):
+            console.print(part)
+
+
+def _measure(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name in ("accuracy", "most_frequent", "coverage"):
+        return f"{100 * value:.1f} %"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+_OF_NUMBERS = "Each cell predicted by the others of its row; RMSE and CRPS in standard deviations of the column."
+_OF_CATEGORIES = "Each cell predicted by the others of its row; beside it the share of the most frequent category."
 
 
 def print_dependence(model: Any, most: int, *, as_json: bool) -> None:
@@ -283,6 +396,15 @@ def described_whole(model: Any) -> dict[str, Any]:
     }
 
 
+def described_groups(model: Any) -> list[dict[str, Any]]:
+    """Return what the groups of a model are like, the largest first, and of each the most special column first."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in model.group_profiles_.to_pylist():
+        of = {name: row.pop(name) for name in ("group", "weight")}
+        found.setdefault(of["group"], {**of, "columns": []})["columns"].append(row)
+    return list(found.values())
+
+
 def whole_text(found: dict[str, Any]) -> str:
     """Return a few lines about a model of a whole table."""
     from collections import Counter
@@ -314,20 +436,26 @@ def print_whole(found: dict[str, Any]) -> None:
     pairs = plain_table("column", "depends on", "share", right=("share",))
     for pair in found["dependence"]:
         pairs.add_row(literal(pair["column"]), literal(pair["other"]), f"{pair['normalised']:.2f}")
+    groups = plain_table("group", "share", "special in", "there", right=("share",))
+    for group in found["groups"]:
+        special = [column for column in group["columns"] if column["difference"] >= _SPECIAL][:_MOST_SPECIAL]
+        for at, column in enumerate(special or group["columns"][:1]):
+            first = (str(group["group"]), f"{100 * group['weight']:.1f} %") if at == 0 else ("", "")
+            groups.add_row(*first, literal(column["column"]), literal(column["profile"]))
     console = new_console()
     title = f"Model of the whole table: {found['rows']:,.6g} rows, {len(found['columns'])} columns"
-    for part in (literal(title), "", columns, "", members, "", pairs):
+    for part in (literal(title), "", columns, "", members, "", pairs, "", groups):
         console.print(part)
 
 
 def print_column_explanations(
-    loaded: Loaded, table: Any, of: str, rows: Sequence[int], *, as_json: bool, half: int = 14
+    loaded: Loaded, table: Any, of: str, rows: Sequence[int], given: Sequence[str], *, as_json: bool, half: int = 14
 ) -> None:
     """Print what each known cell of a row adds to the answer about a column."""
     from likely.cli import render
     from likely.statistics import plain_label
 
-    found = loaded.model.explain(table, _column(loaded, of))
+    found = loaded.model.explain(table, _column(loaded, of), evidence(loaded, given))
     numeric, dates = found.against is None, found.label.dtype.kind == "M"
     labels = [] if found.against is None else _names(loaded, of, found.label)
     others = [] if found.against is None else _names(loaded, of, found.against)

@@ -272,7 +272,10 @@ def from_values(values: Iterable[Any], where: str) -> Any:
         return from_values(np.array([np.datetime64("NaT") if value is None else value for value in kept]), where)
     numbers = int | float | np.number | decimal.Decimal | None
     if all(isinstance(v, numbers) and not isinstance(v, bool) for v in kept):  # huge ones, or of several types
-        return pa.array([None if value is None else float(value) for value in kept], pa.float64())
+        try:
+            return pa.array([None if value is None else float(value) for value in kept], pa.float64())
+        except OverflowError:
+            raise ValueError(f"expected numbers that floats can hold in {where}, got one of 1e308 or more") from None
     return pa.array([None if value is None else _value_text(value, where) for value in kept], pa.string())
 
 

@@ -139,7 +139,10 @@ def _parts_of(column: Column, cells: Any, *, predicting: bool, tentative: bool) 
     if cells is None or pa.types.is_null(cells.type):
         return [None] * len(column.outputs)
     if source_of(cells.type) == "other":
-        raise ValueError(f"expected a {column.kind} in column {column.name!r}, got {cells.type}: convert it first")
+        article = "an" if column.kind == "integer" else "a"
+        raise ValueError(
+            f"expected {article} {column.kind} in column {column.name!r}, got {cells.type}: convert it first"
+        )
     if column.kind == "date":
         moments = timestamps(cells)
         if column.unit:

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.density.normal import ndtri
 from likely.statistics import Array
+
+if TYPE_CHECKING:
+    from likely.density.evidence import Known
 
 Codes = NDArray[np.int16]
 
@@ -30,8 +33,10 @@ _WIDE = 0.01
 _FARTHEST = 37.0
 # A density below this may have lost digits: then it is the logistic's, whose logarithm is known.
 _SMALL = 1e-280
-# Numbers less than this are 0: what they would be divided by has no inverse.
-_LEAST = 1e-290
+# Less than this is 0: what is divided by it would be infinite. Beyond the other, several times a number would be.
+_LEAST, _GREATEST = 1e-290, 1e306
+# So many scales away from the centre is as far as it is looked at.
+_FAR = 1e300
 # So many quantiles of the numbers are kept: values are drawn from them.
 _QUANTILES = 2048
 # Bins of u in which answers about a number are given.
@@ -146,6 +151,11 @@ class NumberColumn:
         x, w = x[w > 0], w[w > 0]
         whole = whole and bool(np.all(x == np.rint(x)))
         distinct, inverse = np.unique(x, return_inverse=True)
+        if len(distinct) and max(-distinct[0], distinct[-1]) > _GREATEST:
+            raise ValueError(
+                f"expected numbers between -{_GREATEST:g} and {_GREATEST:g}, got {distinct[0]:g} to {distinct[-1]:g}: "
+                "divide them by a large number"
+            )
         if len(distinct) > 1 and distinct[-1] - distinct[0] < _LEAST:
             raise ValueError(
                 f"expected numbers that differ by {_LEAST:g} or more, got {distinct[0]:g} to {distinct[-1]:g}: "
@@ -204,6 +214,11 @@ class NumberColumn:
         """How many values an answer about the column has: atoms, and bins of u."""
         return len(self.atoms) + self.bins
 
+    @property
+    def empty(self) -> bool:
+        """Whether no number was there: then none is drawn, or filled in."""
+        return not self.counts.any()
+
     @cached_property
     def _density(self) -> Array:
         """The density of each bin, and 0 before and after all."""
@@ -222,26 +237,36 @@ class NumberColumn:
 
     def _log_step(self, x: Array) -> Array:
         """Return the logarithm of what the logistic has within ½ of these numbers."""
-        t, half = np.abs(x - self.centre) / self.scale, 0.5 / self.scale
+        t, half = np.abs(self._away(x)), 0.5 / self.scale
         return np.asarray(np.log(2 * np.sinh(half)) - t - np.log1p(np.exp(-2 * t) + 2 * np.cosh(half) * np.exp(-t)))
+
+    def _away(self, x: Array) -> Array:
+        """Return how many scales numbers are away from the centre."""
+        with np.errstate(over="ignore"):
+            return np.clip((x - self.centre) / self.scale, -_FAR, _FAR)
 
     def distribution(self, x: Array) -> tuple[Array, Array]:
         """Return F(x) and 1 − F(x), each to its last digit, of numbers that are no atoms."""
-        t = (x - self.centre) / self.scale
-        tail = np.exp(-np.abs(t))
-        small, large = tail / (1 + tail), 1 / (1 + tail)
-        below, above = np.where(t < 0, small, large), np.where(t < 0, large, small)
+        return self._below(x), self._above(x)
+
+    def _below(self, x: Array) -> Array:
+        """Return F(x) of numbers that are no atoms."""
+        return self._mixed(x, _logistic(self._away(x)), self._wide_atoms[0], self._running[0])
+
+    def _above(self, x: Array) -> Array:
+        """Return 1 − F(x) of numbers that are no atoms."""
+        return self._mixed(x, _logistic(-self._away(x)), self._wide_atoms[1], self._running[1])
+
+    def _mixed(self, x: Array, wide: Array, wide_atoms: Array, running: Array) -> Array:
         if self.whole and len(self.atoms):
-            at, (first, last) = np.searchsorted(self.atoms, x), self._wide_atoms
-            below, above = (np.maximum(p - q[at], 0) / (1 - first[-1]) for p, q in ((below, first), (above, last)))
-        bounded = np.clip(x, self.edges[0], self.edges[-1])
-        running, upward = (np.interp(bounded, self.edges, shares) for shares in self._running)
-        u = np.minimum((1 - _WIDE) * running + _WIDE * below, 1.0)
-        return u, np.minimum((1 - _WIDE) * upward + _WIDE * above, 1.0)
+            first_to_last = self._wide_atoms[0][-1]
+            wide = np.maximum(wide - wide_atoms[np.searchsorted(self.atoms, x)], 0) / (1 - first_to_last)
+        found = np.interp(np.clip(x, self.edges[0], self.edges[-1]), self.edges, running)
+        return np.asarray(np.minimum((1 - _WIDE) * found + _WIDE * wide, 1.0))
 
     def log_marginal(self, x: Array) -> Array:
         """Return log f(x) of numbers that are no atoms: of whole numbers the logarithm of a probability."""
-        t = np.abs(x - self.centre) / self.scale
+        t = np.abs(self._away(x))
         above = np.searchsorted(self.edges, x, side="right")
         if self.whole:
             # Edges are halves: within ½ of a whole number the density changes at the number only.
@@ -254,8 +279,8 @@ class NumberColumn:
         with np.errstate(divide="ignore"):
             return np.asarray(np.where(f > _SMALL, np.log(f), np.log(_WIDE) + wide))
 
-    def scored(self, x: Array) -> Scores:
-        """Return where cells lie; NaN is unknown."""
+    def scored(self, x: Array, *, scores: bool = True) -> Scores:
+        """Return where cells lie; NaN is unknown. Without ``scores`` z and log f are left out, NaN and 0."""
         missing = np.isnan(x)
         at = np.searchsorted(self.atoms, x)
         levels = np.full(len(x), len(self.atoms), dtype=np.int16)
@@ -264,17 +289,30 @@ class NumberColumn:
             levels[hit] = at[hit]
         levels[missing] = UNKNOWN
         free = levels == len(self.atoms)
-        below, above = self.distribution(x[free])
         u, z, log = np.full(len(x), np.nan), np.full(len(x), np.nan), np.zeros(len(x))
-        u[free] = below
-        z[free] = np.clip(np.where(below < 0.5, ndtri(below), -ndtri(above)), -_FARTHEST, _FARTHEST)
+        u[free] = below = self._below(x[free])
+        if not scores:
+            return Scores(levels, u, z, log)
+        above = self._above(x[free])
+        # From the nearer tail, so that no digit is lost.
+        tail = ndtri(np.minimum(below, above))
+        z[free] = np.clip(np.where(below < above, tail, -tail), -_FARTHEST, _FARTHEST)
         log[free] = self.log_marginal(x[free])
         return Scores(levels, u, z, log)
 
-    def value(self, u: Array) -> Array:
-        """Return the numbers at these quantiles of those that are no atoms: ties stay ties."""
-        n = len(self.quantiles)
-        return self.quantiles[np.clip((u * n).astype(np.int64), 0, n - 1)]
+    def value(self, u: Array, known: "Known | None" = None) -> Array:
+        """Return the numbers at these quantiles of those that are no atoms: ties stay ties.
+
+        Of a range they are quantiles of the numbers in it, if there are any: far out, where the histogram has a bin and
+        the logistic its tail, others would be at the same u.
+        """
+        quantiles = self.quantiles
+        if known is not None and known.u_high > known.u_low:
+            inside = quantiles[(quantiles >= known.least) & (quantiles <= known.most)]
+            if len(inside):
+                quantiles, u = inside, (u - known.u_low) / (known.u_high - known.u_low)
+        n = len(quantiles)
+        return quantiles[np.clip((u * n).astype(np.int64), 0, n - 1)]
 
     @cached_property
     def support_values(self) -> Array:
@@ -285,7 +323,7 @@ class NumberColumn:
     def support_widths(self) -> Array:
         """How wide each bin of u is in numbers; of an atom, and of a bin that holds one number only, the narrowest."""
         width = np.diff(np.quantile(self.quantiles, np.arange(self.bins + 1) / self.bins))
-        least = width[width > 0].min() if (width > 0).any() else 1.0
+        least = width[width > _LEAST].min() if (width > _LEAST).any() else 1.0
         return np.concatenate([np.full(len(self.atoms), least), np.maximum(width, least)])
 
     @cached_property
@@ -295,19 +333,30 @@ class NumberColumn:
         return np.asarray(points.reshape(self.bins, 4))
 
 
+def _logistic(t: Array) -> Array:
+    """Return 1 / (1 + exp(−t)) to its last digit."""
+    tail = np.exp(-np.abs(t))
+    return np.asarray(np.where(t < 0, tail, 1.0) / (1 + tail))
+
+
 TableColumn = CategoryColumn | NumberColumn
 
 
 def _rising(edges: Array, cells: Array) -> tuple[Array, Array]:
-    """Return bins without those that are so narrow that floats have no number between their edges."""
-    kept = np.append(True, np.diff(edges) > 0)
+    """Return bins without those that are so narrow that floats have no number between their edges, or no density."""
+    kept = np.append(True, np.diff(edges) > _LEAST)
     if kept.all():
         return edges, cells
     if kept.sum() < 2:
-        return np.array([np.nextafter(edges[0], -np.inf), np.nextafter(edges[0], np.inf)]), cells.sum(keepdims=True)
+        return np.array(_next_to(edges[0], edges[0], _LEAST)), cells.sum(keepdims=True)
     last = np.cumsum(kept)[1:] - 1
     index = np.minimum(np.where(kept[1:], last - 1, last), kept.sum() - 2)
     return edges[kept], np.asarray(np.bincount(index, cells, minlength=int(kept.sum()) - 1), dtype=np.float64)
+
+
+def _next_to(low: float, high: float, far: float) -> tuple[float, float]:
+    """Return numbers below and above others, so far away, or where floats are not so dense the next ones."""
+    return min(low - far, float(np.nextafter(low, -np.inf))), max(high + far, float(np.nextafter(high, np.inf)))
 
 
 def _around_atoms(edges: Array, shares: Array, atoms: Array) -> tuple[Array, Array]:
@@ -327,7 +376,7 @@ def _around_atoms(edges: Array, shares: Array, atoms: Array) -> tuple[Array, Arr
     found = shares[bin_] * width / np.maximum(free, _LEAST)[bin_]
     if found.sum() > 0:
         return cut, found / found.sum()
-    first, last = edges[0] - 1, edges[-1] + 1
+    first, last = _next_to(edges[0], edges[-1], 1.0)
     return np.array([first, edges[0], edges[-1], last]), np.array([0.5, 0.0, 0.5])
 
 
@@ -340,8 +389,8 @@ def _histogram(values: Array, counts: Array) -> tuple[Array, Array]:
     for bins in _BINS:
         if bins > _BINS[0] and bins > total / 6:
             break
-        cut = np.unique(np.searchsorted(running, np.arange(1, bins) / bins * total))
-        cut = cut[cut < len(values) - 1]
+        cut = np.searchsorted(running, np.arange(1, bins) / bins * total)  # in rising order
+        cut = cut[(np.diff(cut, prepend=-1) > 0) & (cut < len(values) - 1)]
         middle = values[cut] / 2 + values[cut + 1] / 2
         edges = np.concatenate([[values[0] - first], middle, [values[-1] + last]])
         cells = np.add.reduceat(counts, np.append(0, cut + 1)) if len(values) > 1 else counts
@@ -407,9 +456,35 @@ class Encoded(NamedTuple):
             missing[:, cells.column] = ~cells.there
         return missing
 
+    @property
+    def alike(self) -> bool:
+        """Whether all rows are the same."""
+        of_rows: list[NDArray[Any]] = [self.levels, np.nan_to_num(self.u), np.nan_to_num(self.z)]
+        of_rows += [cells.logs for cells in self.texts]
+        return self.rows > 1 and all((each == each[:1]).all() for each in of_rows)
+
+    def unknown(self, column: int) -> NDArray[np.bool_] | slice:
+        """Return in which rows nothing is known of a cell, or evidence only."""
+        unknown = self.levels[:, column] < 0
+        return slice(None) if unknown.all() else unknown
+
     def hiding(self, *columns: int) -> "Encoded":
         """Return rows of which nothing is known of some columns."""
         return self.with_cells(columns, unknown_rows(self.columns, 1))
+
+    def without(self, hidden: NDArray[np.bool_]) -> "Encoded":
+        """Return rows of which nothing is known of some cells, rows × columns."""
+        of_numbers = hidden[:, [j for j, _ in numbers(self.columns)]]
+        return self._replace(
+            levels=np.where(hidden, np.int16(UNKNOWN), self.levels),
+            u=np.where(of_numbers, np.nan, self.u),
+            z=np.where(of_numbers, np.nan, self.z),
+            log=np.where(hidden, 0.0, self.log),
+            texts=tuple(
+                TextCells(j, there & ~hidden[:, j], np.where(hidden[:, [j]], 0.0, logs))
+                for j, there, logs in self.texts
+            ),
+        )
 
     def with_cells(self, columns: Sequence[int], row: "Encoded") -> "Encoded":
         """Return rows in which the cells of some columns are those of one other row."""

@@ -1,6 +1,6 @@
 """The joint of a whole table: a convex combination of its members, weighted by held-out likelihood."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.data.table import Table
-from likely.density.class_trees import fit_class_trees
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
@@ -24,36 +23,52 @@ from likely.density.columns import (
 )
 from likely.density.evidence import Evidence
 from likely.density.hidden_trees import HiddenTreePrior, fit_hidden_tree
+from likely.density.left_out import LeftOut, column_of_support, support_starts
 from likely.density.scores import ScoreTables, continued_scores, fit_scores
-from likely.density.structure import Pairs, entropies, maximum_tree
+from likely.density.structure import Candidates, entropies, maximum_tree
 from likely.density.topics import Spread
 from likely.density.trees import (
     COARSE,
     Drawn,
     Learned,
+    candidates,
+    combination_weights,
     continued_trees,
     drawn_components,
     fit_tree,
     fit_trees,
     log_sum_exp,
+    of_alike,
     responsibilities,
     weighted,
 )
-from likely.em import iterate
 from likely.learn.kmeans import read_points, restarts
 from likely.statistics import Array
 
-# Weights of members: a Dirichlet prior of so many rows in all.
-_PRIOR_ROWS = 0.5
-COUNTED: dict[str, Callable[[Encoded], tuple[Any, Learned[Any, Any]]]] = {
-    "tree": fit_tree,
-    "class trees": fit_class_trees,
-}
-"""Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or one in each class."""
-KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30}
+# What members are worth that are left out; and EM steps by which the others take their place.
+_WORTH, _FEW_STEPS = 0.01, 20
+# EM steps of hidden trees at most; where columns are too many for all pairs, so many times the states: later steps of
+# many states fit to the rows, not to the table.
+_STEPS, _STATE_STEPS = 40, 640
+COUNTED = ("tree", "class trees")
+"""Kinds of members whose sums are counts of levels, in which nothing is expected: one tree, or more in classes."""
+CLASS_TREES = (("class trees", 1),)
+"""The one member of a joint that is to be counted only, of columns of which the last is the class."""
+TIED = "tied scores"
+KINDS = {"tree": 1, "trees": 10, "hidden trees": 32, "scores": 30, TIED: 100}
 """The kinds of members, and how many components, or hidden states, each has at most; "tree" is one Chow–Liu tree."""
-COMBINED = (("trees", 10), ("trees", 3), ("hidden trees", 32), ("hidden trees", 8), ("scores", 30), ("scores", 5))
+COMBINED = (
+    ("trees", 10),
+    ("trees", 3),
+    ("hidden trees", 32),
+    ("hidden trees", 8),
+    ("scores", 30),
+    ("scores", 5),
+    (TIED, 100),
+)
 """The members of the default combination: large ones for many rows, and small ones for few."""
+FEW_ROWS = 1000
+"""Beyond so many rows the default combination has no tied scores: they take long, and have next to no weight."""
 
 
 class Density(Protocol):
@@ -72,7 +87,10 @@ class Density(Protocol):
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of unknown columns given all that is known of each row."""
+        """Return the distribution of each of some columns, where it is unknown, given all that is known there."""
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut | None:
+        """Return what the other cells of its row say of every cell that is there; None if there is no such way."""
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
@@ -85,7 +103,14 @@ class Density(Protocol):
 
 
 # Which sums of each kind of member are counts.
-_COUNTS = {"tree": (0, 1), "class trees": (0, 1, 2), "trees": (0, 1), "hidden trees": (0, 1, 2), "scores": (0, 3)}
+_COUNTS = {
+    "tree": (0, 1),
+    "class trees": (0, 1, 2),
+    "trees": (0, 1),
+    "hidden trees": (0, 1, 2),
+    "scores": (0, 3),
+    TIED: (0, 3),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +160,14 @@ class Member:
 
     def emptied(self) -> "Member":
         """Return the member that knows no rows, under the same reference."""
-        return Member(self.kind, self.prior, self.reference, type(self.sums)(*(0.0 * part for part in self.sums)))
+        missing = None if self.missing is None else 0.0 * self.missing
+        sums = type(self.sums)(*(0.0 * part for part in self.sums))
+        return Member(self.kind, self.prior, self.reference, sums, missing)
 
     def with_classes(self, columns: tuple[TableColumn, ...], index: NDArray[np.int64]) -> "Member":
         """Return counts of levels whose last column, the class, has others: the index of each before, or −1."""
-        prior = replace(self.prior, columns=columns)
-        return Member(self.kind, prior, prior, self.prior.with_classes(self.sums, index))
+        prior, sums = self.prior.with_classes(columns, self.sums, index)
+        return Member(self.kind, prior, prior, sums)
 
     def advanced(self) -> "Member":
         """Return the member that knows no rows, and expects them under its density; counts of levels need no such."""
@@ -223,7 +250,10 @@ class Combination:
         return np.asarray(log_sum_exp(self.log_members(rows, evidence)) + rows.log.sum(axis=1))
 
     def marginals(self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None) -> list[Array]:
-        """Return the distribution of columns given all that is known of each row, on their supports."""
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
+
+        Of each column: rows in which it is unknown × its support.
+        """
         if not len(columns):
             return []
         spread = Spread.of(rows)
@@ -234,8 +264,10 @@ class Combination:
         if spread is not None:
             kept = spread.needed(shares)
             spread, shares, logs = spread.of_topics(kept), shares[kept], [each[kept] for each in logs]
-        found = self._mixed(rows if spread is None else spread.rows, columns, evidence, logs, shares)
-        return found if spread is None else [spread.added(each) for each in found]
+        if spread is None:
+            return self._mixed(rows, columns, evidence, logs, shares)
+        found = self._mixed(spread.rows, columns, evidence, logs, shares)
+        return [spread.added(each, spread.rows.levels[:, j] < 0) for j, each in zip(columns, found, strict=True)]
 
     def _mixed(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None, logs: list[Array], shares: Array
@@ -244,21 +276,63 @@ class Combination:
         found: list[Array] = []
         for m, (member, each) in enumerate(zip(self.members, logs, strict=True)):
             for at, part in enumerate(member.marginals(rows, columns, evidence, each)):
-                part *= shares[:, m, None]
+                part *= shares[rows.unknown(columns[at]), m, None]
                 if m == 0:
                     found.append(part)
                 else:
                     found[at] += part
         return found
 
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the distribution of every cell that is there given the others of its row, without the cell itself.
+
+        It is on the supports of all columns, one after the other; 0, or anything, of cells that are missing. All cells
+        are left out in one pass over each member, but where there are texts, or ranges of numbers as evidence.
+        """
+        if Spread.of(rows) is not None:
+            return self.hidden_one_by_one(rows, evidence)
+        owner = column_of_support(self.columns)
+        total, top = np.zeros((rows.rows, len(owner))), np.full(rows.levels.shape, -np.inf)
+        for log_weight, member in zip(self.log_weights, self.members, strict=True):
+            part = member.left_out(rows, evidence)
+            if part is None:
+                return self.hidden_one_by_one(rows, evidence)
+            logs = part.logs + log_weight
+            most = np.maximum(np.maximum(top, logs), -1e300)
+            total *= np.exp(top - most)[:, owner]
+            total += np.exp(logs - most)[:, owner] * part.found
+            top = most
+        sums = np.add.reduceat(total, support_starts(self.columns)[:-1], axis=1)
+        total /= np.maximum(sums, 1e-300)[:, owner]
+        return total
+
+    def hidden_one_by_one(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
+        """Return the same as ``left_out``, where each column is hidden by itself."""
+        starts = support_starts(self.columns)
+        total = np.zeros((rows.rows, int(starts[-1])))
+        for j in range(len(self.columns)):
+            there = np.flatnonzero(rows.levels[:, j] >= 0)
+            if len(there):
+                hidden = rows.taken(there).hiding(j)
+                total[there, starts[j] : starts[j + 1]] = self.marginals(hidden, [j], evidence)[0]
+        return total
+
     def draw(
-        self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None, *, missing: bool = False
+        self,
+        rows: Encoded,
+        generator: np.random.Generator,
+        evidence: Evidence | None = None,
+        *,
+        missing: bool = False,
+        lacking: Sequence[int] = (),
     ) -> tuple[Codes, Array]:
         """Draw the unknown cells of each row: levels, and u of numbers that are none.
 
-        With ``missing``, cells are missing as those of the data are: their levels are unknown.
+        With ``missing``, cells are missing as those of the data are: their levels are unknown. ``lacking``: columns
+        whose cells are known to be missing.
         """
-        chosen = drawn_components(responsibilities(self.log_members(rows, evidence)), generator)
+        logs = of_alike(rows, lambda some: self.log_members(some, evidence))
+        chosen = drawn_components(responsibilities(logs), generator)
         levels, u = rows.levels.copy(), rows.u.copy()
         for m, member in enumerate(self.members):
             own = np.flatnonzero(chosen == m)
@@ -266,6 +340,8 @@ class Combination:
                 continue
             part = rows.taken(own)
             known_cells = ~part.missing
+            if evidence is not None:  # a cell of which something is given is there
+                known_cells[:, list(evidence.known)] = True
             spread = Spread.of(part)
             if spread is not None:
                 part = spread.drawn(member.log_density(spread.rows, evidence), generator)
@@ -274,6 +350,7 @@ class Combination:
             if missing and self.missing is not None:
                 columns = list(self.missing.columns)
                 known = np.ascontiguousarray(np.where(known_cells[:, columns], 0, UNKNOWN), dtype=np.int16)
+                known[:, [columns.index(j) for j in lacking]] = 1
                 gone = self.missing.draw(self.counts[m], drawn.components, known, generator)
                 levels[np.ix_(own, np.array(columns))] = np.where(gone, UNKNOWN, drawn.levels[:, columns])
         return levels, u
@@ -308,19 +385,32 @@ def component_shares(member: Density, rows: Encoded, evidence: Evidence | None =
     return responsibilities(spread.summed(member.log_components(spread.rows, evidence)))
 
 
-def combination_weights(logs: Array, weights: Array | None = None) -> Array:
-    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
-    k = logs.shape[1]
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    counted = np.ones(len(logs)) if weights is None else weights
+def members_worth(logs: Array, weights: Array, needed: Sequence[int] = ()) -> tuple[list[int], Array]:
+    """Return which members are worth their time, and their weights: from logarithms of held-out rows × members.
 
-    def step(w: Array) -> Array:
-        shares = likelihood * w
-        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
-        return np.asarray(found / found.sum())
+    The one of least worth is left out as long as all that are, together, are worth less than ``_WORTH`` nats a row, and
+    one of those ``needed`` is left.
+    """
 
-    start = np.full(k, 1.0 / k)
-    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=500).at
+    def likelihood(members: list[int], shares: Array) -> float:
+        return float(np.average(log_sum_exp(logs[:, members] + np.log(shares)), weights=weights))
+
+    kept = list(range(logs.shape[1]))
+    shares = combination_weights(logs, weights)
+    full = likelihood(kept, shares)
+    while len(kept) > 1:
+        found = []
+        for m in range(len(kept)):
+            others, rest = kept[:m] + kept[m + 1 :], np.delete(shares, m)
+            if len(needed) and not set(needed) & set(others):
+                continue
+            rest = combination_weights(logs[:, others], weights, rest / rest.sum(), _FEW_STEPS)
+            found.append((likelihood(others, rest), others, rest))
+        best = max(found, key=lambda each: each[0])
+        if full - best[0] > _WORTH:
+            break
+        _, kept, shares = best
+    return kept, combination_weights(logs[:, kept], weights)
 
 
 class Points(NamedTuple):
@@ -368,45 +458,57 @@ def first_groups(
     return found.labels.astype(np.int64)
 
 
-def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None) -> Member:
-    """Fit one of KINDS to rows, of so many components or hidden states at most."""
-    if kind in COUNTED:
-        return Member.of(kind, COUNTED[kind](rows))
-    most = most or KINDS[kind]
+def components(kind: str, rows: Encoded, most: int) -> int:
+    """Return how many components, or hidden states, a member of these rows has, of so many at most."""
+    if kind == "hidden trees":
+        return int(min(most, max(2, rows.weight // 6)))
+    each = {"tree": 1, "trees": 20, "scores": len(scored_numbers(rows.columns)) + 15, TIED: 2}[kind]
+    return max(int(min(most, rows.weight // each)), 1)
+
+
+def fit_member(kind: str, rows: Encoded, seed: int, most: int | None = None, among: Candidates | None = None) -> Member:
+    """Fit one of KINDS to rows, of so many components or hidden states at most.
+
+    ``among``: the pairs of columns that may be neighbours in trees, by default found here.
+    """
+    among = candidates(rows) if among is None else among
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows, among))
+    k, d = components(kind, rows, most or KINDS[kind]), len(rows.columns)
     generator = np.random.default_rng(seed)
-    d, n = len(rows.columns), rows.weight
     points = Points.of(rows)
     if kind == "hidden trees":
-        k = int(min(most, max(2, n // 6)))
-        codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
-        information = Pairs.of(codes, levels).information(rows.weights)[0]
+        codes, levels, allowed = rows.binned(COARSE), level_counts(rows.columns, COARSE), among.of_columns
+        information = among.information(codes, levels, rows.weights)
         entropy = entropies(codes, levels, rows.weights)
         groups = np.empty((rows.rows, d), dtype=np.int64)
         for j in range(d):
             importance = np.sqrt(information[j] / np.maximum(np.sqrt(entropy * entropy[j]), 1e-9))
+            if allowed is not None:
+                importance[~allowed[j]] = 0
             importance[j] = max(importance.max(), 0.5)
             importance /= importance.max()
             importance[importance < 0.1] = 0
             groups[:, j] = first_groups(points.weighed(importance), k, generator, rows.weights, 5)
-        prior = HiddenTreePrior.of(rows, maximum_tree(information))
-        return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior)))
-    m = len(scored_numbers(rows.columns))
-    k = int(min(most, n // (20 if kind == "trees" else m + 15)))
+        prior = HiddenTreePrior.of(rows, maximum_tree(information, allowed))
+        steps = _STEPS if allowed is None else min(_STEPS, _STATE_STEPS // k)
+        return Member.of(kind, (prior, fit_hidden_tree(rows, prior.first(rows, groups, k), prior, steps=steps)))
     groups_ = None if k <= 1 else first_groups(points.values, k, generator, rows.weights, 8)
-    fit = fit_scores if kind == "scores" else fit_trees
-    return Member.of(kind, fit(rows, groups_, max(k, 1)))
+    if kind == "trees":
+        return Member.of(kind, fit_trees(rows, groups_, k, among))
+    return Member.of(kind, fit_scores(rows, groups_, k, tied=kind == TIED))
 
 
-def continued(member: Member, rows: Encoded, steps: int) -> Member:
+def continued(member: Member, rows: Encoded, steps: int, among: Candidates | None = None) -> Member:
     """Take so many more EM steps from a member that was fitted to some of the rows."""
     kind, density = member.kind, cast("Any", member.density)
-    if kind in COUNTED:
-        return Member.of(kind, COUNTED[kind](rows))
+    if kind == "tree":
+        return Member.of(kind, fit_tree(rows, among))
     if kind == "hidden trees":
         prior = HiddenTreePrior.of(rows, density.structure)
         return Member.of(kind, (prior, fit_hidden_tree(rows, density, prior, steps=steps)))
-    if kind == "scores":
-        return Member.of(kind, continued_scores(rows, density, steps=steps))
+    if kind in ("scores", TIED):
+        return Member.of(kind, continued_scores(rows, density, steps=steps, tied=kind == TIED))
     shares = responsibilities(density.log_components(rows))
-    tree_prior, found = continued_trees(rows, shares, steps=steps)
+    tree_prior, found = continued_trees(rows, shares, among, steps=steps)
     return Member.of(kind, (tree_prior, found.learned))

@@ -25,6 +25,11 @@ class Known(NamedTuple):
     rare: Array | None = None
     """which of the rare categories may be, in their order; all if there are none"""
 
+    @property
+    def anything(self) -> bool:
+        """Whether a number may be anything."""
+        return self.u_low <= 0 and self.u_high >= 1 and bool(self.levels.all())
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import Codes, Encoded, TableColumn, level_counts, number_index, scored_numbers
 from likely.density.evidence import Evidence
+from likely.density.left_out import LeftOut
 from likely.density.normal import ndtr, ndtri
 from likely.density.structure import Structure
 from likely.density.trees import Drawn, Learned
@@ -101,12 +102,21 @@ class HiddenTreeDensity:
 
     def _levels(self, j: int) -> Array:
         """p(level | state) of a column, levels × states."""
-        start = int(self.sizes[:j].sum())
-        return self.probabilities[start : start + int(self.sizes[j])]
+        return self.probabilities[self._starts[j] : self._starts[j + 1]]
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where the levels of each column begin, and the last end."""
+        return np.append(0, np.cumsum(self.sizes))
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The index among scores of every column that has some."""
+        return {j: place for place, (j, _) in enumerate(self.scored)}
 
     def _gaussian(self, j: int) -> tuple[Array, Array] | None:
         """Mean and standard deviation of the score of a column in every state."""
-        place = next((place for place, (column, _) in enumerate(self.scored) if column == j), None)
+        place = self._places.get(j)
         return None if place is None else (self.mean[place], np.sqrt(self.variance[place]))
 
     def _inside(self, j: int, low: float, high: float) -> Array | float | None:
@@ -155,7 +165,7 @@ class HiddenTreeDensity:
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
 
         ``logs``: those of ``log_components``, if they are there already.
         """
@@ -166,8 +176,18 @@ class HiddenTreeDensity:
             table = self.table(j)
             if evidence is not None and j in evidence.known:
                 table = evidence.restricted(j, table)
-            out.append(states[:, place] @ table)
+            out.append(np.ascontiguousarray(states[rows.unknown(j), place]) @ table)
         return out
+
+    @cached_property
+    def _supports(self) -> tuple[Ints, Array]:
+        """How many values the support of each column has, and their distributions in every state."""
+        tables = [self.table(j).ravel() for j in range(len(self.columns))]
+        return np.array([column.support for column in self.columns], dtype=np.int32), np.concatenate(tables)
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut:
+        """Return what the other cells of its row say of every cell that is there."""
+        return LeftOut(*native.hidden_left_out(self.arrays, self._rows(rows, evidence), *self._supports))
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
@@ -188,9 +208,11 @@ class HiddenTreeDensity:
                 inside = self._inside(j, low, high)
                 if inside is not None:
                     table = np.concatenate([table[:-1], table[-1:] * inside])
-            running = np.cumsum(table, axis=0)[:, own]
-            drawn = (running < generator.random(len(new)) * running[-1]).sum(axis=0)
-            levels[new, j] = np.minimum(drawn, len(table) - 1)
+            # All states at once: running sums of each lie above those of the state before.
+            running = np.cumsum(table, axis=0)
+            ends = (running / np.maximum(running[-1], 1e-300)).T + np.arange(self.states)[:, None]
+            drawn = np.searchsorted(ends.ravel(), own + generator.random(len(new)), side="right") - own * len(table)
+            levels[new, j] = np.clip(drawn, 0, len(table) - 1)
             if j not in index:
                 continue
             free = new[levels[new, j] == column.levels - 1]
@@ -298,7 +320,7 @@ class HiddenStep(NamedTuple):
 
 
 def fit_hidden_tree(
-    rows: Encoded, start: HiddenTreeDensity, prior: HiddenTreePrior, *, steps: int = 40, tolerance: float = 1e-4
+    rows: Encoded, start: HiddenTreeDensity, prior: HiddenTreePrior, *, steps: int, tolerance: float = 1e-4
 ) -> Learned[HiddenTreeDensity, Sums]:
     """Fit a hidden tree by EM from a first one."""
 

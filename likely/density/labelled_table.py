@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from likely.data.table import Table
 from likely.density.columns import CategoryColumn, Encoded, NumberColumn, unknown_rows
-from likely.density.combination import COMBINED, COUNTED
+from likely.density.combination import CLASS_TREES, COMBINED, COUNTED
 from likely.density.evidence import Evidence, Known
-from likely.density.table import Progress, TableJoint, class_column
+from likely.density.table import FEWEST, Progress, TableJoint, class_column
 from likely.density.trees import taken_or_none
 from likely.joint import Joint
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, union
@@ -20,7 +20,8 @@ from likely.statistics import NOT_LEARNED, Array, Assignment, Labels, union
 ClassCodes = NDArray[np.int32]
 TableKind = Literal["tree", "full"]
 
-_MOST_CLASSES = 1000
+# Of more columns, classes, or columns times classes, too much would have to be counted.
+_MOST_COLUMNS, _MOST_CLASSES, _MOST_CELLS = 1000, 1000, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,12 @@ class LabelledTable:
     """those of the levels of the last column; rows of other classes are rows whose class is not known"""
 
     @staticmethod
-    def reads(table: Table, classes: int) -> bool:
-        """Say whether there is a joint of such a table, and of so many classes: texts are in none."""
-        return not table.strings and classes <= _MOST_CLASSES
+    def reads(table: Table, assignment: Assignment, kind: TableKind) -> bool:
+        """Say whether there is a joint of such first rows: texts are in none, and a few rows decide on no trees."""
+        width, classes = table.columns.width, len(assignment.classes)
+        rows = float(table.rows) if assignment.weights is None else float(assignment.weights.sum())
+        few = width <= _MOST_COLUMNS and classes <= _MOST_CLASSES and classes * width <= _MOST_CELLS
+        return few and not table.strings and (kind == "full" or rows >= FEWEST)
 
     @classmethod
     def fit(cls, table: Table, assignment: Assignment, kind: TableKind, seed: int, say: Progress | None) -> Self:
@@ -43,7 +47,7 @@ class LabelledTable:
         "tree": one Chow–Liu tree of the columns and the class, and a tree in every class, weighted by the likelihood of
         rows held out; "full": all members of ``Model``.
         """
-        kinds = (("tree", 1), ("class trees", 1)) if kind == "tree" else COMBINED
+        kinds = CLASS_TREES if kind == "tree" else COMBINED
         return cls(TableJoint.fit(table, assignment.weights, kinds, seed, say, assignment), assignment.classes)
 
     def learned(self, table: Table, assignment: Assignment) -> Self:
@@ -88,7 +92,10 @@ class LabelledTable:
 
     def same_reference(self, other: object) -> bool:
         """Say whether rows are expected under the same reference."""
-        return isinstance(other, LabelledTable) and self.joint.same_reference(other.joint)
+        if not isinstance(other, LabelledTable):
+            return False
+        one, two = self.with_labels(other.labels), other.with_labels(self.labels)
+        return np.array_equal(one.labels, two.labels) and one.joint.same_reference(two.joint)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,18 +11,21 @@ from numpy.typing import NDArray
 from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, TableColumn, level_counts, numbers, scored_numbers
 from likely.density.evidence import Evidence
+from likely.density.left_out import LeftOut, support_starts
 from likely.density.normal import ndtr, ndtri
-from likely.density.structure import Pairs, Structure, maximum_tree
+from likely.density.structure import Candidates, Structure, maximum_tree
 from likely.density.trees import Drawn, Forest, Learned, drawn_components, fit_mixture, log_sum_exp, responsibilities
 from likely.families.gaussian import FullGaussian
 from likely.statistics import Array
 
 # Rows of the table of all rows that every component's table has beside its own.
 _TABLE_ROWS = 10.0
+# The same of components with one covariance for all, of which there are many, each of few rows.
+_TIED_TABLE_ROWS = 0.3
 _PSEUDO = (1.0, 3.0, 10.0, 30.0)
 _MEAN_ROWS = 0.5
-# EM steps at most, and the gain of each row that is too little for more.
-_STEPS, _TOLERANCE = 20, 1e-3
+# EM steps at most, of tied covariances, and the gain of each row that is too little for more.
+_STEPS, _TIED_STEPS, _TOLERANCE = 20, 8, 1e-3
 # The pooled covariance: so much of its own diagonal, and of 1; and what every covariance has beside.
 _DIAGONAL, _UNIT, _RIDGE = 0.1, 1e-3, 1e-6
 
@@ -53,8 +56,13 @@ class ScoreTables:
         if not chosen:
             return None
         codes, levels = np.ascontiguousarray(rows.levels[:, list(chosen)]), sizes[list(chosen)]
-        pairs = Pairs.of(codes, levels)
-        structure = structure or maximum_tree(pairs.information(rows.weights)[0])
+        if structure is None:
+            among = Candidates.of(codes, levels, rows.weights)
+            structure = maximum_tree(among.information(codes, levels, rows.weights), among.of_columns)
+        pairs = np.array([(p, j) for j, p in enumerate(structure.parents.tolist()) if p >= 0], dtype=np.int64)
+        counted = native.pair_counts(np.ascontiguousarray(codes.T), levels, pairs.reshape(-1, 2), rows.weights)
+        ends = np.cumsum(levels[pairs].astype(np.int64).prod(axis=-1))[:-1]
+        counts = iter(np.split(counted, ends))
         forest = Forest.empty(levels, [structure])
         for j, parent in enumerate(structure.parents.tolist()):
             there = codes[:, j] >= 0
@@ -64,9 +72,7 @@ class ScoreTables:
             if parent < 0:
                 forest.table(0, j)[:] = marginal
                 continue
-            pair = np.array([[parent, j]])
-            counts = native.pair_counts(pairs.codes, levels, pair, rows.weights).reshape(levels[parent], -1)
-            forest.table(0, j)[:] = _backed_off(counts, marginal)
+            forest.table(0, j)[:] = _backed_off(next(counts).reshape(levels[parent], -1), marginal)
         return cls(chosen, forest)
 
     def of_components(self, k: int) -> Forest:
@@ -74,15 +80,15 @@ class ScoreTables:
         forest = Forest.empty(self.forest.levels, self.forest.structures * k)
         return forest.with_tables(np.tile(self.forest.tables, k))
 
-    def solve(self, tables: Array) -> Forest:
-        """Return tables of expected counts, each with rows of the table of all rows."""
+    def solve(self, tables: Array, rows: float = _TABLE_ROWS) -> Forest:
+        """Return tables of expected counts, each with so many rows of the table of all rows."""
         counts = self.of_components(len(tables) // len(self.forest.tables)).with_tables(tables)
         out = counts.with_tables(np.empty_like(tables))
         for k in range(len(counts.structures)):
             for j in range(len(counts.levels)):
                 found = counts.table(k, j)
                 total = found.sum(axis=-1, keepdims=True)
-                out.table(k, j)[:] = (found + _TABLE_ROWS * self.forest.table(0, j)) / (total + _TABLE_ROWS)
+                out.table(k, j)[:] = (found + rows * self.forest.table(0, j)) / (total + rows)
         return out
 
 
@@ -107,6 +113,8 @@ class ScoreDensity:
     covariance: Array
     tables: ScoreTables | None
     forest: Forest | None
+    tied: bool = False
+    """whether all covariances are one: then products are summed over components"""
 
     @cached_property
     def scored(self) -> list[tuple[int, int]]:
@@ -204,7 +212,7 @@ class ScoreDensity:
             score = s + weight[:, None] * o
             cross = o[:, :, None] * s[:, None, :]
             product = p + cross + np.swapaxes(cross, 1, 2) + weight[:, None, None] * o[:, :, None] * o[:, None, :]
-        return ScoreSums(weight, score, product, tables)
+        return ScoreSums(weight, score, product.sum(axis=0, keepdims=True) if self.tied else product, tables)
 
     def reweighted(self, factors: Array) -> tuple["ScoreDensity", float]:
         """Return the mixture whose weights are multiplied by these, and what they then add up to."""
@@ -214,13 +222,13 @@ class ScoreDensity:
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
 
         ``logs``: those of ``log_components``, if they are there already.
         """
         cases = self._cases(rows, evidence) if evidence is not None or logs is None else [(None, logs)]
         shares = responsibilities(np.concatenate([logs for _, logs in cases], axis=1))
-        out = [np.zeros((rows.rows, self.columns[j].support)) for j in columns]
+        out = [np.zeros((int((rows.levels[:, j] < 0).sum()), self.columns[j].support)) for j in columns]
         k = len(self.weights)
         for at, (case, _) in enumerate(cases):
             for total, found in zip(
@@ -236,18 +244,18 @@ class ScoreDensity:
         shares = np.ascontiguousarray(shares)
         listed = [j for j in columns if j in chosen]
         found = dict(zip(listed, self._levels(rows, [chosen[j] for j in listed], case, shares), strict=True))
-        out = []
+        z, out = self._scores(rows), []
         for j in columns:
+            own, column = rows.unknown(j), self.columns[j]
             if j not in place:
-                out.append(found.get(j, shares.sum(axis=1, keepdims=True)))
+                out.append(found[j][own] if j in found else shares[own].sum(axis=1, keepdims=True))
                 continue
-            column, answer = self.columns[j], np.zeros((rows.rows, self.columns[j].support))
-            atoms, free = column.levels - 1, np.where(rows.levels[:, [j]] < 0, shares, 0.0)
+            atoms, free = column.levels - 1, shares[own]
             if atoms:
-                answer[:, :atoms] = found[j][:, :-1]
-                free = free * self._free(rows, chosen[j], case, shares)
-            answer[:, atoms:] = self._score_bins(rows, place[j], column.bins, case, np.ascontiguousarray(free))
-            out.append(answer)
+                part = rows.taken(own)
+                free = free * self._free(part, chosen[j], case, np.ascontiguousarray(free))
+            bins = self._score_bins(z[own], place[j], column.bins, case, np.ascontiguousarray(free))
+            out.append(np.concatenate([found[j][own, :-1], bins], axis=1) if atoms else bins)
         return out
 
     def _levels(self, rows: Encoded, chosen: list[int], case: "Case | None", shares: Array) -> list[Array]:
@@ -268,11 +276,11 @@ class ScoreDensity:
             codes, likelihoods = case.levels(self, codes)
         return native.tree_last_levels(self.forest.arrays, codes, likelihoods, shares, [chosen])
 
-    def _score_bins(self, rows: Encoded, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
+    def _score_bins(self, z: Array, i: int, bins: int, case: "Case | None", shares: Array) -> Array:
         """Return p(u of a score in each bin | the others), mixed by responsibilities, rows × bins."""
-        z, edges = self._scores(rows), ndtri(np.arange(1, bins) / bins)
+        edges = ndtri(np.arange(1, bins) / bins)
         if case is None or not case.z_ranges:
-            return native.conditional_bins(z, self.mean, self.covariance, shares, i, edges)
+            return _in_bins(native.given_others(z, self.mean, self.gaussian.precision, [i]), shares, edges)
         out = np.zeros((len(z), bins))
         known = ~np.isnan(z)
         known[:, i] = False
@@ -285,11 +293,50 @@ class ScoreDensity:
                     out[own] += shares[own, c, None] * inside.bins(self, c, case, z[own], there, i, edges)
         return out
 
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut | None:
+        """Return what the other cells of its row say of every cell that is there; None if scores are in ranges."""
+        case: Case | None = None
+        if evidence is not None:
+            case, *more = Case.all_of(self, evidence)
+            if more or case.z_ranges:
+                return None
+        n, (k, m) = rows.rows, self.mean.shape
+        chosen = [] if self.tables is None else list(self.tables.chosen)
+        places, starts = [j for j, _ in self.scored], support_starts(self.columns)
+        others = np.repeat(self._log_scores(rows)[:, None], len(self.columns), axis=1)
+        if m:
+            given = native.given_others(self._scores(rows), self.mean, self.gaussian.precision, list(range(m)))
+            others[:, places] -= given[0]
+        logs = others + self._log_levels(rows, case)[:, None]
+        found = np.ones((n, int(starts[-1])))
+        shares, free = responsibilities(logs.reshape(-1, k)).reshape(logs.shape), np.ones(logs.shape)
+        logs = log_sum_exp(logs.reshape(-1, k)).reshape(n, -1)
+        if self.forest is not None:
+            codes, likelihoods = self._codes(rows), None
+            if case is not None:
+                codes, likelihoods = case.levels(self, codes)
+            others = np.ascontiguousarray(others[:, chosen] + np.log(self.weights))
+            logs[:, chosen], levels, shares[:, chosen], free[:, chosen] = native.tree_left_out(
+                self.forest.arrays, codes, likelihoods, others
+            )
+            # Of a number "none of these" is the first bin, until bins are filled in.
+            to = np.concatenate([starts[j] + np.arange(self.columns[j].levels) for j in chosen])
+            found[:, to] = levels
+        if m:
+            bins = self.columns[places[0]].bins
+            to = np.concatenate([starts[j + 1] - bins + np.arange(bins) for j in places])
+            mixed = np.ascontiguousarray(shares[:, places] * free[:, places])
+            found[:, to] = _in_bins(given, mixed, ndtri(np.arange(1, bins) / bins)).reshape(n, -1)
+        return LeftOut(logs, found)
+
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> Drawn:
         """Draw the unknown cells of each row."""
         from likely.data.table import Block, Table
 
-        cases, k = self._cases(rows, evidence), len(self.weights)
+        k, alike = len(self.weights), rows.alike
+        cases = self._cases(rows.taken(slice(0, 1)) if alike else rows, evidence)
+        if alike:
+            cases = [(case, np.repeat(logs, rows.rows, axis=0)) for case, logs in cases]
         drawn = drawn_components(responsibilities(np.concatenate([logs for _, logs in cases], axis=1)), generator)
         components, which = drawn % k, drawn // k
         levels, u = rows.levels.copy(), rows.u.copy()
@@ -340,28 +387,36 @@ class ScorePrior:
 
     columns: tuple[TableColumn, ...]
     tables: ScoreTables | None
+    tied: bool = False
+    """whether all components have the pooled covariance: so there may be many, each of few rows"""
 
     def first(self, k: int) -> ScoreDensity:
         """Return the mixture whose components are all standard, and have the tables of all rows."""
         m = len(scored_numbers(self.columns))
         forest = None if self.tables is None else self.tables.of_components(k)
         unit = np.tile(np.eye(m), (k, 1, 1))
-        return ScoreDensity(self.columns, np.full(k, 1 / k), np.zeros((k, m)), unit, self.tables, forest)
+        return ScoreDensity(self.columns, np.full(k, 1 / k), np.zeros((k, m)), unit, self.tables, forest, self.tied)
 
     def solve(self, sums: ScoreSums) -> ScoreDensity:
         """Return the mixture of expected sums."""
         n, m = sums.weight, sums.score.shape[1]
         weights = (n + 0.01) / (n + 0.01).sum()
-        forest = None if self.tables is None else self.tables.solve(sums.tables)
+        table_rows = _TIED_TABLE_ROWS if self.tied else _TABLE_ROWS
+        forest = None if self.tables is None else self.tables.solve(sums.tables, table_rows)
         mean = sums.score / (n + _MEAN_ROWS)[:, None]
         cross = sums.score[:, :, None] * mean[:, None, :]
         own = (n + _MEAN_ROWS)[:, None, None] * mean[:, :, None] * mean[:, None, :]
-        scatter = sums.product - cross - np.swapaxes(cross, 1, 2) + own
+        within = own - cross - np.swapaxes(cross, 1, 2)
+        scatter = sums.product + (within.sum(axis=0, keepdims=True) if self.tied else within)
         pooled = scatter.sum(axis=0) / n.sum() if n.sum() > 0 else np.eye(m)
         pooled = (1 - _DIAGONAL) * pooled + _DIAGONAL * np.diag(np.diag(pooled)) + _UNIT * np.eye(m)
-        nu = m + 2.0
-        covariance = (scatter + nu * pooled) / (n + nu)[:, None, None] + _RIDGE * np.eye(m)
-        return ScoreDensity(self.columns, weights, mean, covariance, self.tables, forest)
+        if self.tied:
+            covariance = np.tile(pooled, (len(n), 1, 1))
+        else:
+            nu = m + 2.0
+            covariance = (scatter + nu * pooled) / (n + nu)[:, None, None]
+        covariance += _RIDGE * np.eye(m)
+        return ScoreDensity(self.columns, weights, mean, covariance, self.tables, forest, self.tied)
 
 
 # Components with less responsibility than this for a row are left out of its answers.
@@ -379,6 +434,12 @@ def conditional(
     return mean[asked] + (z[:, known] - mean[known]) @ slope, covariance[np.ix_(asked, asked)] - across.T @ slope
 
 
+def _in_bins(given: list[Array], shares: Array, edges: Array) -> Array:
+    """Return how much of scores given the others lies between edges, cells × bins, mixed by shares of components."""
+    k = shares.shape[-1]
+    return native.normal_bins(given[1].reshape(-1, k), given[2].reshape(-1, k), shares.reshape(-1, k), edges)
+
+
 class Case(NamedTuple):
     """One way in which evidence may hold: which numbers are none of their atoms, and the ranges of their scores."""
 
@@ -394,7 +455,7 @@ class Case(NamedTuple):
         place = {j: at for at, (j, _) in enumerate(density.scored)}
         ways: list[frozenset[int]] = [frozenset()]
         for j, known in evidence.known.items():
-            if j not in place or (known.u_low <= 0 and known.u_high >= 1 and known.levels.all()):
+            if j not in place or known.anything:
                 continue
             free = [way | {j} for way in ways] if known.levels[-1] > 0 and known.u_high > known.u_low else []
             ways = free + (ways if known.levels[:-1].any() else [])
@@ -419,7 +480,7 @@ class Case(NamedTuple):
             likelihood = np.ones(density.forest.levels[at])
             if j in self.evidence.known:
                 likelihood = self.evidence.of_levels(j)
-                if j in scored:
+                if j in scored and not self.evidence.known[j].anything:
                     free = np.zeros_like(likelihood)
                     free[-1] = 1.0
                     likelihood = free if j in self.free else np.append(likelihood[:-1], 0.0)
@@ -499,8 +560,8 @@ class Inside(NamedTuple):
         filled = np.repeat(z, q, axis=0)
         filled[:, ranges] = self.points.reshape(n * q, -1)
         filled[:, i] = np.nan
-        parameters = density.mean[c : c + 1], density.covariance[c : c + 1]
-        found = native.conditional_bins(filled, *parameters, np.ones((n * q, 1)), i, edges)
+        parameters = density.mean[c : c + 1], density.gaussian.precision[c : c + 1]
+        found = _in_bins(native.given_others(filled, *parameters, [i]), np.ones((n * q, 1)), edges)
         return np.asarray(np.einsum("nq,nqb->nb", share, found.reshape(n, q, -1)))
 
 
@@ -534,20 +595,21 @@ def _lattice(dimensions: int, many: bool) -> tuple[Array, Array]:
 
 
 def fit_scores(
-    rows: Encoded, groups: NDArray[np.int64] | None, k: int
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int, *, tied: bool = False
 ) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
-    """Fit a mixture of k components by EM from first groups of rows."""
-    prior = ScorePrior(rows.columns, ScoreTables.of(rows))
+    """Fit a mixture of k components by EM from first groups of rows; with ``tied`` all have one covariance."""
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows), tied)
     first = np.ones((rows.rows, 1)) if groups is None else 0.9 * np.eye(k)[groups] + 0.1 / k
-    found = fit_mixture(prior, prior.first(k), first, rows, steps=_STEPS, tolerance=_TOLERANCE)
+    steps = _TIED_STEPS if tied else _STEPS
+    found = fit_mixture(prior, prior.first(k), first, rows, steps=steps, tolerance=_TOLERANCE)
     return prior, found.learned
 
 
 def continued_scores(
-    rows: Encoded, density: ScoreDensity, *, steps: int
+    rows: Encoded, density: ScoreDensity, *, steps: int, tied: bool = False
 ) -> tuple[ScorePrior, Learned[ScoreDensity, ScoreSums]]:
     """Take more EM steps, on these rows, from a mixture of others."""
     structure = None if density.tables is None else density.tables.forest.structures[0]
-    prior = ScorePrior(rows.columns, ScoreTables.of(rows, structure))
+    prior = ScorePrior(rows.columns, ScoreTables.of(rows, structure), tied)
     shares = responsibilities(density.log_components(rows))
     return prior, fit_mixture(prior, density, shares, rows, steps=steps, tolerance=_TOLERANCE).learned

@@ -29,10 +29,9 @@ class Pairs(NamedTuple):
     """pairs × 2"""
 
     @classmethod
-    def of(cls, codes: Codes, levels: NDArray[np.int32]) -> "Pairs":
-        """Return all pairs of columns."""
-        one, other = np.tril_indices(codes.shape[1], -1)
-        return cls(np.ascontiguousarray(codes.T), levels, np.stack([one, other], axis=1).astype(np.int64))
+    def of(cls, codes: Codes, levels: NDArray[np.int32], pairs: Ints | None = None) -> "Pairs":
+        """Return these pairs of columns, or all."""
+        return cls(np.ascontiguousarray(codes.T), levels, all_pairs(len(levels)) if pairs is None else pairs)
 
     def information(self, weights: Array | None = None) -> tuple[Array, Array]:
         """Return the mutual information of columns × columns, and the weight of the rows in which both are there."""
@@ -50,13 +49,73 @@ class Pairs(NamedTuple):
         return square[0], square[1]
 
 
-def maximum_tree(information: Array) -> Structure:
+def all_pairs(d: int) -> Ints:
+    """Return all pairs of d columns, the greater one first."""
+    return np.stack(np.tril_indices(d, -1), axis=1).astype(np.int64)
+
+
+def neighbours(d: int, pairs: Ints) -> NDArray[np.bool_]:
+    """Return which of d columns may be neighbours of which."""
+    found = np.zeros((d, d), dtype=bool)
+    found[pairs[:, 0], pairs[:, 1]] = found[pairs[:, 1], pairs[:, 0]] = True
+    return found
+
+
+# Beyond so many pairs of columns only some are candidates: so many partners of each column, those of the most mutual
+# information, which is found on so many rows.
+MOST_PAIRS, _PARTNERS, _SCREENED = 5_000, 16, 4_096
+
+
+class Candidates(NamedTuple):
+    """Pairs of columns that may be neighbours in a tree: all, or where they are too many, the strongest of each column.
+
+    Those of the tree of the most mutual information are among them, so that they connect all columns.
+    """
+
+    pairs: Ints
+    """pairs × 2, the greater column first"""
+    screened: Array | None = None
+    """columns × columns: the information of all pairs on first rows; None if all pairs are candidates"""
+
+    @classmethod
+    def of(cls, codes: Codes, levels: NDArray[np.int32], weights: Array | None = None) -> "Candidates":
+        """Return the candidates of rows in an order that has nothing to do with their content."""
+        d = len(levels)
+        if d * (d - 1) // 2 <= MOST_PAIRS:
+            return cls(all_pairs(d))
+        first = None if weights is None else weights[:_SCREENED]
+        information = Pairs.of(codes[:_SCREENED], levels).information(first)[0]
+        strongest = np.argsort(-information, axis=1, kind="stable")[:, :_PARTNERS]
+        chosen = np.zeros((d, d), dtype=bool)
+        np.put_along_axis(chosen, strongest, True, axis=1)
+        chosen &= information > 0
+        parents = maximum_tree(information).parents
+        chosen[np.flatnonzero(parents >= 0), parents[parents >= 0]] = True
+        pairs = np.ascontiguousarray(np.argwhere(np.tril(chosen | chosen.T, -1)), dtype=np.int64)
+        return cls(pairs, information)
+
+    @property
+    def of_columns(self) -> NDArray[np.bool_] | None:
+        """Which columns may be neighbours of which, columns × columns; None if all may."""
+        return None if self.screened is None else neighbours(len(self.screened), self.pairs)
+
+    def information(self, codes: Codes, levels: NDArray[np.int32], weights: Array | None = None) -> Array:
+        """Return the mutual information of columns × columns; of pairs that are no candidates as it was screened."""
+        found = Pairs.of(codes, levels, self.pairs).information(weights)[0]
+        chosen = self.of_columns
+        return found if chosen is None or self.screened is None else np.where(chosen, found, self.screened)
+
+
+def maximum_tree(information: Array, among: NDArray[np.bool_] | None = None, root: int | None = None) -> Structure:
     """Return the tree of the greatest sum of mutual information (Chow and Liu, 1968), by Prim's algorithm.
 
-    The root is the column that has most of it with all others.
+    Edges are among some, columns × columns, that connect all columns, or any. The root is by default the column that
+    has most of it with all others.
     """
     d = len(information)
-    root = int(information.sum(axis=0).argmax())
+    root = int(information.sum(axis=0).argmax()) if root is None else root
+    if among is not None:
+        information = np.where(among, information, -np.inf)
     parents = np.full(d, -1, dtype=np.int32)
     best, nearest = information[root].copy(), np.full(d, root)
     inside = np.zeros(d, dtype=bool)

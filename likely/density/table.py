@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.data.hashing import row_keys
 from likely.data.table import Block, Table
-from likely.density.class_trees import ClassTreesPrior
+from likely.density.class_trees import fit_class_trees, structure_rows
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
@@ -24,20 +24,26 @@ from likely.density.columns import (
     numbers,
 )
 from likely.density.combination import (
+    CLASS_TREES,
     COMBINED,
+    COUNTED,
+    FEW_ROWS,
+    TIED,
     Combination,
     Member,
     MissingCells,
-    combination_weights,
     component_shares,
+    components,
     continued,
     fit_member,
     log_density,
+    members_worth,
 )
 from likely.density.evidence import Evidence, rare_shares
-from likely.density.structure import Pairs, entropies
+from likely.density.left_out import tiles
+from likely.density.structure import Candidates
 from likely.density.topics import pieces, unsettled
-from likely.density.trees import COARSE, responsibilities
+from likely.density.trees import COARSE, candidates, dependence, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
 
 if TYPE_CHECKING:
@@ -47,8 +53,11 @@ if TYPE_CHECKING:
 ENOUGH = 50_000
 # Rows that are encoded together when statistics are collected, or answers given.
 _BATCH = 1 << 13
-_HELD_OUT = 0.2
-_FEW = 40
+# Cross-validation folds by which members are weighted: of few rows each is held out once, else one is.
+_FOLDS = 5
+_FEW = 150
+FEWEST = 40
+"""Of fewer rows none are held out."""
 
 Progress = Callable[[Callable[[], str]], None]
 
@@ -105,15 +114,20 @@ class TableJoint:
         if labels is not None:
             counts = np.bincount(labels.codes + 1, weights, minlength=len(labels.classes) + 1)[1:]
             columns = (*columns, class_column(counts.astype(np.float64)))
-            if not ClassTreesPrior(columns).affordable:
-                kinds = tuple(each for each in kinds if each[0] != "class trees")
         part, own = table.taken(sample), None if weights is None else weights[sample]
         columns, texts = with_topics(columns, part, own, seed, say)
-        rows = encode(columns, part, own, None if codes is None else codes[sample], texts, learning=True)
-        held_out = _held_out(keys[sample], own)
-        members, shares = fit_members(rows, kinds, held_out, seed, say)
-        information = Pairs.of(rows.binned(COARSE), level_counts(columns, COARSE)).information(own)[0]
-        information[np.diag_indices(len(columns))] = entropies(rows.binned(COARSE), level_counts(columns, COARSE), own)
+        counted = all(kind in COUNTED for kind, _ in kinds)
+        known = None if codes is None else codes[sample]
+        rows = encode(columns, part, own, known, texts, learning=True, scores=not counted)
+        folds = _folds(keys[sample], own)
+        members: tuple[Member, ...]
+        if kinds == CLASS_TREES:
+            information = dependence(rows.taken(slice(0, structure_rows(len(columns)))))
+            member = Member.of("class trees", fit_class_trees(rows, folds[0] if folds else None, information))
+            members, shares = (member,), np.ones(1)
+        else:
+            members, shares = fit_members(rows, kinds, folds, seed, say)
+            information = dependence(rows, candidates(rows))
         missing = MissingCells.of(rows.missing, own) if labels is None else None
         found = cls(columns, names, shares, members, missing, information, 0.0, texts)
         if table.rows > ENOUGH:
@@ -136,11 +150,12 @@ class TableJoint:
         ``codes``: the indices of their classes, −1 of one that is not known, if the last column is the class.
         """
         members, texts, total = list(self.members), self.texts, self.rows
+        scores = not all(m.kind in COUNTED for m in members)
         for first in range(0, table.rows, _BATCH):
             part = table.between(first, first + _BATCH)
             own = None if weights is None else weights[first : first + _BATCH]
             known = None if codes is None else codes[first : first + _BATCH]
-            rows = encode(self.columns, part, own, known, texts, learning=True)
+            rows = encode(self.columns, part, own, known, texts, learning=True, scores=scores)
             members = [m.learned(rows, self.missing, sign) for m in members]
             texts = learned_texts(texts, part, rows, sign)
             total += sign * (float(rows.rows) if own is None else float(own.sum()))
@@ -185,7 +200,7 @@ class TableJoint:
     def merged(self, other: Self, factor: float = 1.0) -> Self:
         """Return the joint of the rows of both, which have the same reference, those of the other times a factor."""
         members = tuple(one.merged(two, factor) for one, two in zip(self.members, other.members, strict=True))
-        texts = tuple(one.merged(two) for one, two in zip(self.texts, other.texts, strict=True))
+        texts = tuple(one.merged(two, factor) for one, two in zip(self.texts, other.texts, strict=True))
         return replace(self, members=members, rows=self.rows + factor * other.rows, texts=texts)
 
     @cached_property
@@ -248,17 +263,14 @@ class TableJoint:
 
     def distribution(self, column: NumberColumn, found: Array, evidence: Evidence | None, j: int) -> Distribution:
         """Return the distribution of a number from that on its support: points in order."""
-        points = column.support_points
-        atoms, each = len(column.atoms), points.shape[1]
-        if evidence is not None and j in evidence.known:  # points beyond the range are not the column's
-            u = (np.arange(points.size) + 0.5) / points.size
-            inside = (u >= evidence.known[j].u_low) & (u <= evidence.known[j].u_high)
-            share = inside.reshape(points.shape).astype(np.float64)
-            share[~share.any(axis=1)] = 1.0  # a part of a bin in which no point lies
-            share /= share.sum(axis=1, keepdims=True)
-            points = np.clip(points, evidence.known[j].least, evidence.known[j].most)
-        else:
-            share = np.full(points.shape, 1.0 / each)
+        atoms, points = len(column.atoms), column.support_points
+        share = np.full(points.shape, 1.0 / points.shape[1])
+        if evidence is not None and j in evidence.known:  # points of that part of each bin which is in the range
+            known, ends = evidence.known[j], np.arange(column.bins + 1) / column.bins
+            low, high = np.maximum(ends[:-1], known.u_low), np.minimum(ends[1:], known.u_high)
+            at = (np.arange(points.shape[1]) + 0.5) / points.shape[1]
+            points = column.value(low[:, None] + np.maximum(high - low, 0)[:, None] * at, known)
+            points = np.clip(points, known.least, known.most)
         values = np.concatenate([column.atoms, points.ravel()])
         p = np.concatenate(
             [found[:, :atoms], (found[:, atoms:, None] * share).reshape(len(found), points.size)], axis=1
@@ -281,7 +293,7 @@ class TableJoint:
         out = np.full(levels.shape, np.nan)
         index = number_index(self.columns)
         for j, column in enumerate(self.columns):
-            if j in self.text_columns:
+            if j in self.text_columns or (isinstance(column, NumberColumn) and column.empty):
                 continue
             there = levels[:, j] >= 0
             code = levels[there, j].astype(np.int64)
@@ -295,7 +307,8 @@ class TableJoint:
                         value[other] = len(column.frequent) + generator.choice(len(p), int(other.sum()), p=p / p.sum())
                 out[there, j] = value
             else:
-                drawn = column.value(np.nan_to_num(u[there, index[j]]))
+                known = None if evidence is None else evidence.known.get(j)
+                drawn = column.value(np.nan_to_num(u[there, index[j]]), known)
                 if len(column.atoms):
                     atom = column.atoms[np.minimum(code, len(column.atoms) - 1)]
                     drawn = np.where(code < len(column.atoms), atom, drawn)
@@ -304,55 +317,86 @@ class TableJoint:
 
     def expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the mean of numbers and the likeliest category in place of each missing cell, else NaN."""
+        lacking = np.flatnonzero((rows.levels < 0).any(axis=0)).tolist()
+        parts = [rows.taken(tile) for tile in tiles(rows, lacking)]
+        return np.concatenate([self._expected(combination, part, evidence) for part in parts])
+
+    def _expected(self, combination: Combination, rows: Encoded, evidence: Evidence | None) -> Array:
         wanted = [j for j in np.flatnonzero((rows.levels < 0).any(axis=0)).tolist() if j not in self.text_columns]
         out = np.full(rows.levels.shape, np.nan)
         for j, found in zip(wanted, combination.marginals(rows, wanted, evidence), strict=True):
-            column = self.columns[j]
+            column, own = self.columns[j], rows.unknown(j)
+            if isinstance(column, NumberColumn) and column.empty:
+                continue
             if isinstance(column, NumberColumn):
                 if evidence is None or j not in evidence.known:
-                    out[:, j] = found @ column.support_values
+                    # Row by row: a product of matrices may round as the number of rows says.
+                    out[own, j] = np.einsum("nb,b->n", found, column.support_values)
                 else:
                     spread = self.distribution(column, found, evidence, j)
-                    out[:, j] = spread.p @ spread.values
+                    out[own, j] = np.einsum("nv,v->n", spread.p, spread.values)
             elif column.frequent or column.rare:
-                out[:, j] = self.named_values(j, found, evidence).argmax(axis=1)
-        return np.where(rows.levels < 0, out, np.nan)
+                out[own, j] = self.named_values(j, found, evidence).argmax(axis=1)
+        return out
 
 
 def fit_members(
-    rows: Encoded, kinds: Sequence[tuple[str, int]], held_out: NDArray[np.bool_] | None, seed: int, say: Progress
+    rows: Encoded, kinds: Sequence[tuple[str, int]], folds: Sequence[NDArray[np.bool_]], seed: int, say: Progress
 ) -> tuple[tuple[Member, ...], Array]:
-    """Fit members: weights by the likelihood of rows held out; then they go on with all rows.
+    """Fit members: weights by the likelihood of rows held out, in one fold or in several; then to all rows.
 
-    Of many rows the first ones, which are in an order by their content, are what members start with.
+    Members that were fitted without one fold go on with all rows; if there are several they are fitted anew.
     """
-    shares, members = np.full(len(kinds), 1.0 / len(kinds)), []
-    train = rows if held_out is None or len(kinds) == 1 else rows.taken(~held_out)
+    among = candidates(rows)
+    if len(kinds) > 1 and rows.weight > FEW_ROWS:
+        kinds = [each for each in kinds if each[0] != TIED]
+    if among.screened is not None:
+        # Where columns are many, rows may be so few for them that a large member and a small one are the same.
+        first = rows.taken(slice(0, _FIRST_ROWS))
+        kinds = list({(kind, components(kind, first, most)): (kind, most) for kind, most in reversed(kinds)}.values())
+    if len(kinds) == 1 or not folds:
+        members = _fitted(rows, kinds, among, seed, say)
+        return tuple(members), np.full(len(kinds), 1.0 / len(kinds))
+    logs, weights = [], []
+    for held_out in folds:
+        train = rows.taken(~held_out)
+        among = candidates(train)
+        members = _fitted(train, kinds, among, seed, say)
+        test = unsettled(rows.taken(held_out))
+        parts = [[log_density(m.density, part) for m in members] for part in pieces(test)]
+        logs.append(np.concatenate([np.stack(each, axis=1) for each in parts]))
+        weights.append(np.ones(test.rows) if test.weights is None else test.weights)
+    grouping = [m for m, (kind, _) in enumerate(kinds) if kind == "trees"]  # whose components are groups of rows
+    kept, shares = members_worth(np.concatenate(logs), np.concatenate(weights), grouping)
+    if len(folds) > 1:
+        found = _fitted(rows, [kinds[m] for m in kept], among, seed, say)
+    else:
+        found = []
+        for m in kept:
+            say(partial("fitting {} to all rows".format, members[m].kind))
+            found.append(continued(members[m], rows, _LAST_STEPS, among))
+    return tuple(found), shares
+
+
+def _fitted(
+    rows: Encoded, kinds: Sequence[tuple[str, int]], among: Candidates, seed: int, say: Progress
+) -> list[Member]:
+    """Fit members to rows; of many the first ones, which are in an order by their content, are what they start with."""
+    members = []
     for kind, most in kinds:
         say(partial("fitting {}".format, kind))
-        member = fit_member(kind, train.taken(slice(0, _FIRST_ROWS)), seed, most)
-        members.append(member if train.rows <= _FIRST_ROWS else continued(member, train, _MORE_STEPS.get(kind, 1)))
-    if len(kinds) == 1 or held_out is None:
-        return tuple(members), shares
-    test = unsettled(rows.taken(held_out))
-    logs = [[log_density(m.density, part) for m in members] for part in pieces(test)]
-    shares = combination_weights(np.concatenate([np.stack(each, axis=1) for each in logs]), test.weights)
-    kept = [(float(w), m) for w, m in zip(shares, members, strict=True) if w > _LEAST]
-    found = []
-    for _, member in kept:
-        say(partial("fitting {} to all rows".format, member.kind))
-        found.append(continued(member, rows, _LAST_STEPS))
-    total = sum(w for w, _ in kept)
-    return tuple(found), np.array([w / total for w, _ in kept])
+        member = fit_member(kind, rows.taken(slice(0, _FIRST_ROWS)), seed, most, among)
+        if rows.rows > _FIRST_ROWS:
+            member = continued(member, rows, _MORE_STEPS.get(kind, 1), among)
+        members.append(member)
+    return members
 
 
 # Rows that members start with; EM steps of all that are not held out, if they are more; and of all rows.
 _FIRST_ROWS = 10_000
-_MORE_STEPS, _LAST_STEPS = {"trees": 6, "hidden trees": 12, "scores": 10}, 5
+_MORE_STEPS, _LAST_STEPS = {"trees": 6, "hidden trees": 12, "scores": 10, TIED: 10}, 5
 # What is left of counts that were subtracted by rounding.
 _ROUNDING = 1e-9
-# A member of less weight is left out.
-_LEAST = 0.005
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -368,15 +412,20 @@ def _same(one: Any, two: Any) -> bool:
     return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)
 
 
-def _held_out(keys: NDArray[np.uint64], weights: Array | None) -> NDArray[np.bool_] | None:
-    """Return which rows are held out, by their content; None of too few."""
+def _folds(keys: NDArray[np.uint64], weights: Array | None) -> list[NDArray[np.bool_]]:
+    """Return which rows are held out, by their content: a fifth, of few rows each of five, and of fewer none."""
     order = np.argsort(keys, kind="stable")
     running = np.cumsum(np.ones(len(keys)) if weights is None else weights[order])
-    if running[-1] < _FEW:
-        return None
-    bound = keys[order[np.searchsorted(running, max(20.0, _HELD_OUT * running[-1]) - 1e-9)]]
-    found = keys <= bound
-    return None if found.all() else found
+    total = float(running[-1])
+    if total < FEWEST:
+        return []
+    shares = np.arange(1, _FOLDS) / _FOLDS if total < _FEW else np.array([1 / _FOLDS])
+    bounds = keys[order[np.searchsorted(running, shares * total - 1e-9)]]
+    fold = np.searchsorted(bounds, keys)  # equal rows are in the same
+    counts = np.bincount(fold, minlength=len(shares) + 1)
+    if (counts == len(keys)).any():
+        return []
+    return [fold == f for f in range(len(shares) + (total < _FEW)) if counts[f]]
 
 
 def table_columns(table: Table, weights: Array | None) -> tuple[tuple[TableColumn, ...], dict[int, Labels]]:
@@ -418,11 +467,12 @@ def encode(
     texts: "tuple[TextColumn, ...]" = (),
     *,
     learning: bool = False,
+    scores: bool = True,
 ) -> Encoded:
     """Return rows as the members read them, or raise if a number is infinite.
 
     ``codes`` are those of the class, where there is one more column than the table has. Topics of ``texts`` are unknown
-    unless rows are for ``learning``.
+    unless rows are for ``learning``. Without ``scores`` there are levels and u alone, which is all that is counted.
     """
     scored, told = [], []
     topics = {text.column: text for text in texts}
@@ -443,7 +493,7 @@ def encode(
             continue
         cells = finite_cells(table, j)
         if isinstance(column, NumberColumn):
-            scored.append(column.scored(cells))
+            scored.append(column.scored(cells, scores=scores))
         elif table.kinds and table.kinds[j] == "text":
             scored.append(_nothing(len(cells)))
         else:
@@ -455,8 +505,8 @@ def encode(
         columns,
         np.stack([s.levels for s in scored], axis=1),
         np.stack([s.u for s in of_numbers], axis=1) if of_numbers else empty,
-        np.stack([s.z for s in of_numbers], axis=1) if of_numbers else empty,
-        np.stack([s.log for s in scored], axis=1),
+        np.stack([s.z for s in of_numbers], axis=1) if of_numbers and scores else empty,
+        np.stack([s.log for s in scored], axis=1) if scores else empty,
         weights,
         tuple(told),
     )

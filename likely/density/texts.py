@@ -117,9 +117,9 @@ class TextColumn:
         assert isinstance(sums, WordStatistics)
         return replace(self, sums=sums)
 
-    def merged(self, other: Self) -> Self:
-        """Return the column that has learned what another with the same reference has."""
-        return self._with(self.sums + other.sums)
+    def merged(self, other: Self, factor: float = 1.0) -> Self:
+        """Return the column that has learned what another with the same reference has, times a factor."""
+        return self._with(self.sums + other.sums * factor if factor >= 0 else self.sums - other.sums * -factor)
 
     def emptied(self) -> Self:
         """Return the column that has learned no texts."""

@@ -69,9 +69,10 @@ class Spread(NamedTuple):
         """The row that each is of."""
         return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.log)))
 
-    def added(self, values: Array) -> Array:
-        """Return sums over the topics of each row, of values rows × anything."""
-        return np.asarray(np.add.reduceat(values, self.starts, axis=0)) if len(self.starts) else values
+    def added(self, values: Array, rows: NDArray[np.bool_] | None = None) -> Array:
+        """Return sums over the topics of each row, of values rows × anything; only some ``rows`` may have values."""
+        starts = self.starts if rows is None else np.flatnonzero(np.diff(self.owner[rows], prepend=-1))
+        return np.asarray(np.add.reduceat(values, starts, axis=0)) if len(starts) else values
 
     def summed(self, logs: Array) -> Array:
         """Return log Σ exp over the topics of each row, of logarithms of rows × anything, with those of the words."""

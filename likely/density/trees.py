@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely import native
-from likely.density.columns import Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
+from likely.density.columns import EVIDENCE, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
-from likely.density.structure import Pairs, Structure, maximum_tree
+from likely.density.left_out import LeftOut, OnSupports
+from likely.density.normal import ndtr, ndtri
+from likely.density.structure import Candidates, Pairs, Structure, all_pairs, entropies, maximum_tree, neighbours
 from likely.em import iterate
 from likely.statistics import Array
 
@@ -32,6 +34,8 @@ INFORMATION_ROWS = 30.0
 _TABLE_ROWS = 5.0
 # EM steps before trees are chosen once more, after that at most, and the gain of each row that is too little for more.
 _FIRST_STEPS, _STEPS, _TOLERANCE = 4, 11, 1e-3
+# Weights of members: a Dirichlet prior of so many rows in all.
+_PRIOR_ROWS = 0.5
 
 
 class Forest(NamedTuple):
@@ -115,7 +119,7 @@ class Smoother:
     levels: NDArray[np.int32]
     marginals: tuple[Array, ...]
     counts: Callable[[int, int], Array]
-    """the counts of a pair of columns"""
+    """the counts of a pair of columns, parent and child"""
     _edges: dict[tuple[int, int], "Edge"] = field(default_factory=dict)
 
     @classmethod
@@ -133,27 +137,44 @@ class Smoother:
     def edge(self, parent: int, child: int) -> "Edge":
         """Return how the table of an edge is smoothed, and the table of all rows."""
         if (parent, child) not in self._edges:
-            self._edges[parent, child] = self.chosen(parent, child, self.counts(parent, child))
+            counts, marginal = self.counts(parent, child), self.marginals[child]
+            towards = [np.broadcast_to(marginal, counts.shape)]
+            columns = self.columns[parent], self.columns[child]
+            if any(column.bins > 1 for column in columns):
+                towards.append(gaussian_table(*columns, counts, marginal))
+            self._edges[parent, child] = self.chosen(parent, child, counts, towards)
         return self._edges[parent, child]
 
-    def chosen(self, parent: int, child: int, counts: Array) -> "Edge":
-        """Return the smoothing of an edge with the greatest leave-one-out likelihood."""
-        marginal = self.marginals[child]
+    def of_part(self, parent: int, child: int, counts: Array) -> Array:
+        """Return the table of an edge in some of the rows, towards that of all: no narrower, as they are fewer."""
+        every = self.edge(parent, child)
+        widths = [width for width in _WIDTHS if width >= every.width][:2] if every.width else [0.0]
+        return self.chosen(parent, child, counts, [every.table], widths).table
+
+    def chosen(
+        self, parent: int, child: int, counts: Array, towards: Sequence[Array], widths: Sequence[float] = _WIDTHS
+    ) -> "Edge":
+        """Return the smoothing of an edge with the greatest leave-one-out likelihood, towards one of some tables."""
         binned = self.columns[parent].bins > 1 or self.columns[child].bins > 1
-        best: tuple[float, Edge] | None = None
-        for width in _WIDTHS if binned else (0.0,):
+        above, below = np.nonzero(counts)  # only cells with rows count in the likelihood
+        cells, rows_of = counts[above, below], counts.sum(axis=1)
+        pseudos = np.array(_PSEUDO)[:, None]
+        best: tuple[float, float, float, Array, Array] | None = None
+        for width in widths if binned else (0.0,):
             down, across = kernel(self.columns[parent], width), kernel(self.columns[child], width)
             smooth = down @ counts @ across.T
-            rows, own = smooth.sum(axis=1), np.diagonal(down)
-            left = np.maximum(smooth - np.outer(own, np.diagonal(across)), 0)
-            rows_left = np.maximum(rows - own, 0)[:, None]
-            for pseudo in _PSEUDO:
-                score = float((counts * (np.log(left + pseudo * marginal) - np.log(rows_left + pseudo))).sum())
-                if best is None or score > best[0]:
-                    table = (smooth + pseudo * marginal) / (rows + pseudo)[:, None]
-                    best = score, Edge(table, width)
+            own = np.diagonal(down)
+            left = np.maximum(smooth[above, below] - own[above] * np.diagonal(across)[below], 0)
+            rows_left = np.maximum(smooth.sum(axis=1) - own, 0)
+            of_rows = np.log(rows_left + pseudos) @ rows_of
+            for table in towards:
+                scores = np.log(left + pseudos * table[above, below]) @ cells - of_rows
+                at = int(scores.argmax())
+                if best is None or scores[at] > best[0]:
+                    best = float(scores[at]), _PSEUDO[at], width, smooth, table
         assert best is not None
-        return best[1]
+        _, pseudo, width, smooth, table = best
+        return Edge((smooth + pseudo * table) / (smooth.sum(axis=1) + pseudo)[:, None], width)
 
     def prior(self, structures: Sequence[Structure]) -> "TreePrior":
         """Return trees of these structures with the tables of all rows, and how tables are smoothed."""
@@ -174,15 +195,85 @@ class Edge(NamedTuple):
     width: float
 
 
+# Scores of bins; rows without dependence, that correlations and means are shrunk by; and the least standard deviation.
+_MIDDLES, _EDGES = ndtri((np.arange(BINS) + 0.5) / BINS), ndtri(np.arange(1, BINS) / BINS)
+_SHRINK_ROWS, _LEAST_DEVIATION, _INDEPENDENT = 3.0, 0.05, 0.01
+
+
+def gaussian_table(above: TableColumn, below: TableColumn, counts: Array, marginal: Array) -> Array:
+    """Return p(child's level | parent's level) if scores of numbers are Gaussian: what tables of few rows are near to.
+
+    Scores of two numbers have a correlation, those of a number and a category the mean of each category. It is told by
+    the counts, and shrunk towards independence. Repeated values of the child are as its marginal says.
+    """
+    first, last = above.levels - 1, below.levels - 1
+    if not below.bins > 1:  # a number above a category: by Bayes' theorem
+        means, deviation = _means(counts[first:].T)
+        likelihood = np.exp(-0.5 * ((_MIDDLES[:, None] - means) / deviation) ** 2)
+        out = np.tile(marginal, (len(counts), 1))
+        out[first:] = _with_some(likelihood * marginal, marginal)
+        return out
+    out = np.tile(marginal, (len(counts), 1))
+    binned, own = counts[:, last:], 1.0 - marginal[:last].sum()
+    if above.bins > 1:
+        both = binned[first:]
+        total = both.sum()
+        centre = _MIDDLES @ both.sum(axis=1) / (total + 1e-9), _MIDDLES @ both.sum(axis=0) / (total + 1e-9)
+        x, y = _MIDDLES - centre[0], _MIDDLES - centre[1]
+        squares = (x**2 @ both.sum(axis=1) + _SHRINK_ROWS, y**2 @ both.sum(axis=0) + _SHRINK_ROWS)
+        slope = x @ both @ y / squares[0]
+        variance = (squares[1] - slope**2 * squares[0]) / (total + _SHRINK_ROWS)
+        deviation = np.sqrt(max(variance, _LEAST_DEVIATION**2))
+        out[first:, last:] = own * _in_bins_of(centre[1] + slope * x, deviation)
+        binned = binned[:first]
+    if len(binned):
+        means, deviation = _means(binned)
+        out[: len(binned), last:] = own * _in_bins_of(means, deviation)
+    return _with_some(out, marginal)
+
+
+def _with_some(tables: Array, marginal: Array) -> Array:
+    """Return lines that add up to 1, in which a hundredth is independent, so that nothing is impossible."""
+    total = np.maximum(tables.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray((1 - _INDEPENDENT) * tables / total + _INDEPENDENT * marginal)
+
+
+def _means(counts: Array) -> tuple[Array, float]:
+    """Return the mean of scores in each level, from levels × bins, and the standard deviation about them."""
+    n, total = counts.sum(axis=1), counts.sum()
+    centre = float(_MIDDLES @ counts.sum(axis=0)) / (total + 1e-9)
+    means = centre + (counts @ (_MIDDLES - centre)) / (n + _SHRINK_ROWS)
+    squares = float((counts * (_MIDDLES - means[:, None]) ** 2).sum()) + _SHRINK_ROWS
+    return means, float(max(np.sqrt(squares / (total + _SHRINK_ROWS)), _LEAST_DEVIATION))
+
+
+def _in_bins_of(means: Array, deviation: float) -> Array:
+    """Return how much of Gaussians lies in each bin, rows × bins."""
+    below = ndtr((_EDGES - means[:, None]) / deviation)
+    ends = np.zeros((len(means), 1)), np.ones((len(means), 1))
+    return np.diff(np.concatenate([ends[0], below, ends[1]], axis=1), axis=1)
+
+
 def kernel(column: TableColumn, width: float) -> Array:
     """Return the weights that cells of a level give to each level: of bins, those near to them."""
-    size, first = column.levels + (BINS - 1 if column.bins > 1 else 0), column.levels - 1
-    weights = np.eye(size)
-    if column.bins > 1 and width > 0:
-        i = np.arange(BINS)
+    return _kernel(column.levels, BINS if column.bins > 1 else 0, width)
+
+
+@lru_cache(256)
+def _kernel(levels: int, bins: int, width: float) -> Array:
+    weights = np.eye(max(levels - 1 + bins, levels))
+    if bins and width > 0:
+        i = np.arange(bins)
         near = np.exp(-0.5 * ((i[:, None] - i) / width) ** 2)
-        weights[first:, first:] = near / near.sum(axis=0)
+        weights[levels - 1 :, levels - 1 :] = near / near.sum(axis=0)
+    weights.setflags(write=False)
     return weights
+
+
+def smoothed_root(column: TableColumn, counts: Array, marginal: Array) -> Array:
+    """Return p(level) of the root of a tree, smoothed over bins, and with some rows of the marginal of all rows."""
+    found = kernel(column, _ROOT_WIDTH) @ counts
+    return np.asarray((found + _TABLE_ROWS * marginal) / (found.sum() + _TABLE_ROWS))
 
 
 class TreeSums(NamedTuple):
@@ -243,12 +334,8 @@ class TreeDensity:
 
     def log_components(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return log w_k p_k(what is known), of the copula: without what the marginals say."""
-        codes = rows.binned(BINS)
-        likelihoods = None
-        if evidence is not None:
-            codes, likelihoods = evidence.of_bins(codes, BINS)
-        found = self.forest.log_densities(codes, likelihoods) + self.log_weights
-        return np.asarray(found + (np.log(BINS) * _binned_cells(rows))[:, None])
+        found = self.forest.log_densities(*_cells(rows, evidence)) + self.log_weights
+        return np.asarray(found + np.log(BINS) * _in_bins(rows).sum(axis=1, keepdims=True))
 
     def log_density(self, rows: Encoded, evidence: Evidence | None = None) -> Array:
         """Return the log density of the copula at each row."""
@@ -262,25 +349,35 @@ class TreeDensity:
     def marginals(
         self, rows: Encoded, columns: Sequence[int], evidence: Evidence | None = None, logs: Array | None = None
     ) -> list[Array]:
-        """Return the distribution of some unknown columns given all that is known of each row, on their supports.
+        """Return the distribution of each of some columns, in rows where it is unknown, given all that is known there.
 
         ``logs``: those of ``log_components``, if they are there already.
         """
         logs = self.log_components(rows, evidence) if logs is None else logs
-        codes, likelihoods = rows.binned(BINS), None
-        if evidence is not None:
-            codes, likelihoods = evidence.of_bins(codes, BINS)
-        shares = responsibilities(logs)
-        found = native.tree_marginals(self.forest.arrays, codes, likelihoods, shares, list(columns))
+        cells = _cells(rows, evidence)
+        found = native.tree_marginals(self.forest.arrays, *cells, responsibilities(logs), list(columns))
         parts = np.split(found, np.cumsum(self.forest.levels[list(columns)])[:-1], axis=1)
-        return [_on_support(self.columns[j], part) for j, part in zip(columns, parts, strict=True)]
+        return [_on_support(self.columns[j], part[rows.unknown(j)]) for j, part in zip(columns, parts, strict=True)]
+
+    @cached_property
+    def _on_supports(self) -> OnSupports:
+        return OnSupports.of(self.columns, BINS)
+
+    def left_out(self, rows: Encoded, evidence: Evidence | None = None) -> LeftOut:
+        """Return what the other cells of its row say of every cell that is there."""
+        others = np.broadcast_to(self.log_weights, (*rows.levels.shape, len(self.weights)))
+        logs, found = native.tree_left_out(self.forest.arrays, *_cells(rows, evidence), np.ascontiguousarray(others))[
+            :2
+        ]
+        binned = _in_bins(rows)
+        logs += np.log(BINS) * (binned.sum(axis=1, keepdims=True) - binned)
+        on = self._on_supports
+        return LeftOut(logs, found[:, on.level] * on.share)
 
     def draw(self, rows: Encoded, generator: np.random.Generator, evidence: Evidence | None = None) -> "Drawn":
         """Draw the unknown cells of each row."""
-        codes, likelihoods = rows.binned(BINS), None
-        shares = responsibilities(self.log_components(rows, evidence))
-        if evidence is not None:
-            codes, likelihoods = evidence.of_bins(codes, BINS)
+        codes, likelihoods = _cells(rows, evidence)
+        shares = responsibilities(of_alike(rows, lambda some: self.log_components(some, evidence)))
         components = drawn_components(shares, generator)
         drawn = native.tree_draw(self.forest.arrays, codes, likelihoods, components, int(generator.integers(1 << 62)))
         u = np.full((len(drawn), rows.u.shape[1]), np.nan)
@@ -299,13 +396,16 @@ class TreeDensity:
         return Drawn(drawn, u, components)
 
 
-def _binned_cells(rows: Encoded) -> Array:
-    """Return how many cells of each row are in bins of u."""
-    found = np.zeros(rows.rows)
-    for j, column in numbers(rows.columns):
-        if column.bins > 1:
-            found += rows.levels[:, j] == column.levels - 1
-    return found
+def _cells(rows: Encoded, evidence: Evidence | None) -> tuple[Codes, Array | None]:
+    """Return levels and bins of rows, and the likelihoods of those of columns with evidence."""
+    codes = rows.binned(BINS)
+    return (codes, None) if evidence is None else evidence.of_bins(codes, BINS)
+
+
+def _in_bins(rows: Encoded) -> NDArray[np.bool_]:
+    """Return which cells are in bins of u, rows × columns."""
+    last = np.array([c.levels - 1 if c.bins > 1 else EVIDENCE - 1 for c in rows.columns])
+    return np.asarray(rows.levels == last)
 
 
 def _on_support(column: TableColumn, found: Array) -> Array:
@@ -327,6 +427,28 @@ def responsibilities(logs: Array) -> Array:
     return shares
 
 
+def of_alike(rows: Encoded, ask: Callable[[Encoded], Array]) -> Array:
+    """Return what is asked of each row: once, if all rows are the same, as they are where new ones are drawn."""
+    return np.repeat(ask(rows.taken(slice(0, 1))), rows.rows, axis=0) if rows.alike else ask(rows)
+
+
+def combination_weights(
+    logs: Array, weights: Array | None = None, start: Array | None = None, steps: int = 500
+) -> Array:
+    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
+    k = logs.shape[1]
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    counted = np.ones(len(logs)) if weights is None else weights
+
+    def step(w: Array) -> Array:
+        shares = likelihood * w
+        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
+        return np.asarray(found / found.sum())
+
+    start = np.full(k, 1.0 / k) if start is None else start
+    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
+
+
 def drawn_components(shares: Array, generator: np.random.Generator) -> NDArray[np.int32]:
     """Draw a component of each row."""
     running = np.cumsum(shares, axis=1)
@@ -346,6 +468,8 @@ class ChowLiuPrior:
     """One tree, chosen anew whenever counts are solved: so it is the same however rows came."""
 
     columns: tuple[TableColumn, ...]
+    among: NDArray[np.int64] | None = None
+    """the pairs of columns whose counts are kept, and that may be neighbours; None: all"""
 
     @cached_property
     def levels(self) -> NDArray[np.int32]:
@@ -354,10 +478,8 @@ class ChowLiuPrior:
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All pairs of columns, and where the counts of each begin."""
-        listed = np.stack(np.tril_indices(len(self.columns), -1), axis=1).astype(np.int64)
-        sizes = self.levels[listed].astype(np.int64).prod(axis=1)
-        return listed, np.append(0, np.cumsum(sizes))
+        """The pairs of columns, and where the counts of each begin."""
+        return pairs_and_starts(self.levels, self.among)
 
     def log_components(self, rows: Encoded) -> Array:
         """There is one component, to which all rows belong."""
@@ -368,15 +490,6 @@ class ChowLiuPrior:
         codes, weights = rows.binned(BINS), np.ascontiguousarray(shares[:, 0])
         pairs = native.pair_counts(np.ascontiguousarray(codes.T), self.levels, self.pairs[0], weights)
         return PairSums(np.concatenate(counts_of_levels(codes, self.levels, weights)), pairs)
-
-    def with_classes(self, sums: PairSums, index: NDArray[np.int64]) -> PairSums:
-        """Return sums in which the last column has other levels: the index of each before, or −1 of a new one."""
-        (listed, starts), last = self.pairs, len(self.levels) - 1
-        levels = np.split(sums.levels, [len(sums.levels) - self.levels[last]])
-        pairs = np.split(sums.pairs, starts[1:-1])
-        for at in np.flatnonzero(listed[:, 0] == last).tolist():
-            pairs[at] = taken_or_none(pairs[at].reshape(self.levels[last], -1), index).ravel()
-        return PairSums(np.concatenate([levels[0], taken_or_none(levels[1], index)]), np.concatenate(pairs))
 
     def solve(self, sums: PairSums) -> "TreeDensity":
         """Return the tree of the most mutual information, its tables smoothed."""
@@ -396,8 +509,17 @@ class ChowLiuPrior:
             information[i, j] = information[j, i] = native.table_information(np.ascontiguousarray(found))
         ends = np.cumsum(self.levels)[:-1]
         marginals = binned_marginals(self.columns, np.split(sums.levels, ends))
-        prior = Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information)])
-        return prior.first
+        allowed = None if self.among is None else neighbours(d, self.among)
+        return Smoother(self.columns, self.levels, marginals, counts).prior([maximum_tree(information, allowed)]).first
+
+
+def pairs_and_starts(
+    levels: NDArray[np.int32], among: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return some pairs of columns, or all, and where the counts of each begin if they lie one after the other."""
+    listed = all_pairs(len(levels)) if among is None else among
+    sizes = levels[listed].astype(np.int64).prod(axis=1)
+    return listed, np.append(0, np.cumsum(sizes))
 
 
 def taken_or_none(counts: Array, index: NDArray[np.int64]) -> Array:
@@ -416,9 +538,10 @@ def coarser(counts: Array, column: TableColumn) -> Array:
     return np.concatenate([counts[:atoms], binned])
 
 
-def fit_tree(rows: Encoded) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
-    """Fit one Chow–Liu tree: counts of all pairs, in one pass."""
-    prior = ChowLiuPrior(rows.columns)
+def fit_tree(rows: Encoded, among: Candidates | None = None) -> tuple[ChowLiuPrior, "Learned[ChowLiuPrior, PairSums]"]:
+    """Fit one Chow–Liu tree: counts of all pairs, or of those that may be neighbours, in one pass."""
+    among = candidates(rows) if among is None else among
+    prior = ChowLiuPrior(rows.columns, None if among.screened is None else among.pairs)
     return prior, Learned(prior, prior.expected(rows, weighted(np.ones((rows.rows, 1)), rows.weights)))
 
 
@@ -438,39 +561,57 @@ class Learned(NamedTuple, Generic[D, S]):
 
 
 def fit_trees(
-    rows: Encoded, groups: NDArray[np.int64] | None, k: int
+    rows: Encoded, groups: NDArray[np.int64] | None, k: int, among: Candidates | None = None
 ) -> tuple[TreePrior, "Learned[TreeDensity, TreeSums]"]:
     """Fit a mixture of k Chow–Liu trees by EM from first groups of rows.
 
     Each component has a tree of its own, chosen at first and once more after some steps.
     """
     first = np.ones((rows.rows, 1)) if groups is None else 0.8 * np.eye(k)[groups] + 0.2 / k
-    prior = tree_prior(rows, first)
+    among = candidates(rows) if among is None else among
+    prior = tree_prior(rows, first, among)
     start = fit_mixture(prior, prior.first, first, rows, steps=_FIRST_STEPS, tolerance=0.0)
     if k == 1:
         return prior, start.learned
-    again, found = continued_trees(rows, start.shares, steps=_STEPS)
+    again, found = continued_trees(rows, start.shares, among, steps=_STEPS)
     return (prior, start.learned) if start.log_likelihood > found.log_likelihood else (again, found.learned)
 
 
 def continued_trees(
-    rows: Encoded, shares: Array, *, steps: int
+    rows: Encoded, shares: Array, among: Candidates | None = None, *, steps: int
 ) -> tuple[TreePrior, "MixtureStep[TreeDensity, TreeSums]"]:
     """Choose the trees of components anew, and take more EM steps from responsibilities."""
-    prior = tree_prior(rows, shares)
+    prior = tree_prior(rows, shares, among)
     return prior, fit_mixture(prior, prior.first, shares, rows, steps=steps, tolerance=_TOLERANCE)
 
 
-def tree_prior(rows: Encoded, shares: Array) -> TreePrior:
+def candidates(rows: Encoded) -> Candidates:
+    """Return the pairs of columns that may be neighbours in trees."""
+    return Candidates.of(rows.binned(COARSE), level_counts(rows.columns, COARSE), rows.weights)
+
+
+def tree_prior(rows: Encoded, shares: Array, among: Candidates | None = None) -> TreePrior:
     """Choose a tree for every component, by its own mutual information with some of that of all rows."""
     codes, weights = rows.binned(BINS), rows.weights
-    information = Pairs.of(rows.binned(COARSE), level_counts(rows.columns, COARSE)).information(weights)[0]
+    among = candidates(rows) if among is None else among
+    information = among.information(rows.binned(COARSE), level_counts(rows.columns, COARSE), weights)
+    allowed = among.of_columns
     smoother = Smoother.of(rows.columns, codes, weights)
     if shares.shape[1] == 1:
-        return smoother.prior([maximum_tree(information)])
-    own, counted = Pairs.of(codes, smoother.levels).information_by_component(weighted(shares, weights))
+        return smoother.prior([maximum_tree(information, allowed)])
+    pairs = Pairs.of(codes, smoother.levels, among.pairs)
+    own, counted = pairs.information_by_component(weighted(shares, weights))
     mixed = (counted * own + INFORMATION_ROWS * information) / (counted + INFORMATION_ROWS)
-    return smoother.prior([maximum_tree(one) for one in mixed])
+    return smoother.prior([maximum_tree(one, allowed) for one in mixed])
+
+
+def dependence(rows: Encoded, among: Candidates | None = None) -> Array:
+    """Return the mutual information of columns × columns, numbers in coarse bins; on the diagonal the entropies."""
+    codes, levels = rows.binned(COARSE), level_counts(rows.columns, COARSE)
+    among = Candidates(all_pairs(len(levels))) if among is None else among
+    found = among.information(codes, levels, rows.weights)
+    found[np.diag_indices(len(levels))] = entropies(codes, levels, rows.weights)
+    return found
 
 
 def weighted(shares: Array, weights: Array | None) -> Array:

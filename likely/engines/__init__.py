@@ -31,6 +31,15 @@ def rows_of(data: Any, *, missing: str | Collection[str] | None = (), typed: boo
     return PartitionedRows(engine, missing_words(() if missing is None else missing))
 
 
+def check_no_weights(data: Any, sample_weight: Any) -> None:
+    """Raise if there are weights of rows in partitions."""
+    if sample_weight is not None and engine_of(data) is not None:
+        raise ValueError(
+            f"expected no sample_weight of rows {_WHERE}, got one: bring the rows into memory, where weights can be "
+            "matched by their order"
+        )
+
+
 def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]:
     """Return rows and labels that are both in blocks as one engine, and the name of its column of labels.
 
@@ -39,11 +48,7 @@ def with_labels(data: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any]
     engine = engine_of(data)
     if engine is None:
         return data, y
-    if sample_weight is not None:
-        raise ValueError(
-            f"expected no sample_weight of rows {_WHERE}, got one: bring the rows into memory, where weights can be "
-            "matched by their order"
-        )
+    check_no_weights(engine, sample_weight)
     if isinstance(y, str):
         return data, y
     if engine.name != "Dask" or y is None:
@@ -59,6 +64,7 @@ __all__ = [
     "PartitionedRows",
     "Task",
     "add_results",
+    "check_no_weights",
     "engine_of",
     "in_partition_order",
     "rows_of",

@@ -47,8 +47,9 @@ class Classifier(LabelledEstimator):
         what answers all but which class it is: "tree", Chow–Liu trees of the columns and the class, one of all rows and
         one in every class, whose counts add exactly; "full", the joint of ``Model`` with the class as a column, which
         takes as long as ``Model`` to fit; "naive", ``joint_``, in which columns are class-conditionally independent.
-        It is ``joint_``, too, if ``calibrate=False`` or if ``columns`` names families, and with ``covariance``,
-        ``components`` or ``together``
+        It is ``joint_``, too, if ``calibrate=False`` or if ``columns`` names families, with ``covariance``,
+        ``components`` or ``together``, where a column is text, of more than 1000 columns or classes, and
+        with "tree" of fewer than 40 rows, too few to hold some out
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
     covariance
@@ -188,7 +189,7 @@ class Classifier(LabelledEstimator):
 
     def _answered(self, state: State, table: Table, assignment: Assignment) -> State:
         """Learn the joint of the whole table from first rows."""
-        if self.joint == "naive" or not LabelledTable.reads(table, len(assignment.classes)):
+        if self.joint == "naive" or not LabelledTable.reads(table, assignment, self.joint):
             return state
         with ProgressLine(True) as line:
             return state.with_table(LabelledTable.fit(table, assignment, self.joint, self.random_state, line))

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -70,6 +70,7 @@ def evaluate(
     plan: Plan, X: Any, y: Any, folds: int, sample_weight: Any, random_state: Any
 ) -> Evaluation | SummedEvaluation:
     """Return how well models of a plan predict rows that they have not seen."""
+    plan = replace(plan, answer=None)  # only the class is asked for
     if plan.rows == "texts":
         X, y, sample_weight, _ = fitting.texts_of(None, X, y, sample_weight, partially_labelled=True)
     elif plan.rows != "matrix":

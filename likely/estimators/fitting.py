@@ -241,6 +241,11 @@ def _merged(state: State, theirs: State) -> State:
             "expected models chosen on the same rows, got two that encode their columns in different ways: fit one of "
             "them, and let copies of it, from emptied(), learn the other rows"
         )
+    if state.table is not theirs.table and not (state.table and state.table.same_reference(theirs.table)):
+        raise ValueError(
+            "expected models whose joints of all columns began with the same rows, got two that did not: fit one of "
+            "them, and let copies of it, from emptied(), learn the other rows"
+        )
     if theirs.columns != state.columns:
         raise ValueError(f"expected a model of {_described(state.columns)}, got one of {_described(theirs.columns)}")
     shapes = [[(type(part.family), part.columns) for part in each.parts] for each in (state, theirs)]

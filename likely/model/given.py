@@ -52,22 +52,25 @@ class Given(NamedTuple):
         values: dict[Any, Any] = {}
         known: dict[int, Known] = {}
         missing: list[int] = []
+        read: set[int] = set()
         for column, value in (given or {}).items():
+            j = reader.column(column)
+            if j in read:
+                listed = reader.columns.listed([j])
+                raise ValueError(f"expected evidence once on {listed}, got it by its name and by its number")
+            read.add(j)
             if value is MISSING:
-                missing.append(reader.column(column))
-            elif isinstance(value, tuple | Set) and reader.column(column) in joint.text_columns:
+                missing.append(j)
+            elif isinstance(value, tuple | Set) and j in joint.text_columns:
                 raise ValueError(
-                    f"expected a text, or likely.MISSING, of {reader.columns.listed([reader.column(column)])}, got "
-                    f"{on_one_line(value)}"
+                    f"expected a text, or likely.MISSING, of {reader.columns.listed([j])}, got {on_one_line(value)}"
                 )
             elif isinstance(value, tuple):
-                j = reader.column(column)
                 known[j] = _range(joint, reader, j, value)
             elif isinstance(value, Set):
-                j = reader.column(column)
                 known[j] = _set(joint, reader, j, value)
             else:
-                _check_whole(joint, reader, column, value)
+                _check_value(joint, reader, j, value)
                 values[column] = value
         row, cells = None, np.full(len(joint.columns), np.nan)
         if values:
@@ -119,12 +122,25 @@ class Given(NamedTuple):
         return self.combination.log_density(self.applied(rows), self.evidence) - below
 
 
-def _check_whole(joint: TableJoint, reader: Reader, column: Any, value: Any) -> None:
-    """Raise if a column of whole numbers is given another."""
-    if isinstance(value, float) and np.isfinite(value) and value != round(value):
-        j = reader.column(column)
-        if isinstance(joint.columns[j], NumberColumn) and joint.whole[j]:
-            raise ValueError(f"expected a whole number of {reader.columns.listed([j])}, got {value!r}")
+def _check_value(joint: TableJoint, reader: Reader, j: int, value: Any) -> None:
+    """Raise if what is given of a column is no single value, or not of its type."""
+    name, of = reader.columns.listed([j]), joint.columns[j]
+    if isinstance(value, list | slice | range | np.ndarray):
+        raise ValueError(
+            f"expected one value of {name}, a range (low, high), or a set of values in braces, got {on_one_line(value)}"
+        )
+    if not isinstance(of, NumberColumn):
+        return
+    if isinstance(value, str):
+        try:
+            reader.as_number(j, value)
+        except (TypeError, ValueError, OverflowError):
+            what = "a date such as 2024-02-29" if reader.what_are(j) == "dates" else "a number"
+            raise ValueError(
+                f"expected {what} of {name}, or a range (low, high) in which None is no end, got {on_one_line(value)}"
+            ) from None
+    if isinstance(value, float) and np.isfinite(value) and value != round(value) and joint.whole[j]:
+        raise ValueError(f"expected a whole number of {name}, got {value!r}")
 
 
 def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) -> Known:
@@ -146,6 +162,7 @@ def _range(joint: TableJoint, reader: Reader, j: int, value: tuple[Any, ...]) ->
     free = (np.ceil(low) - 0.5, np.floor(high) + 0.5) if column.whole else (low, high)
     with np.errstate(over="ignore"):
         u = column.distribution(np.array(free))[0]
+    u = np.where(np.isinf(free), (0.0, 1.0), u)  # no end is none, whatever rounding says
     levels = np.append((column.atoms >= low) & (column.atoms <= high), u[1] > u[0]).astype(np.float64)
     if column.counts[-1] <= 0 and levels[:-1].any():  # all numbers were repeated ones
         levels[-1] = 0.0 if column.bins == 1 else levels[-1]

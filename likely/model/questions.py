@@ -242,6 +242,12 @@ class Questions:
         if not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"expected a whole number of rows to draw, got {n!r}")
         state, generator = self.fitted(), random_generator(random_state)
+        for column, value in (given or {}).items():
+            if isinstance(value, tuple | set | frozenset | list):
+                raise ValueError(
+                    f"expected one value of column {column!r} in given=, got {on_one_line(value)}: ranges and sets are "
+                    "evidence for likely.Model"
+                )
         cells, target = dict(given or {}), getattr(state.reader, "target", None)
         known = self._known_codes([cells.pop(target)] * int(n), int(n)) if target in cells else None
         joint = state.answering

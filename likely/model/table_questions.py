@@ -1,27 +1,94 @@
 """What can be asked of the joint of a whole table: any column, given any others."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.data.labels import read_weights
 from likely.data.table import Columns, Table
-from likely.density.columns import UNKNOWN, CategoryColumn, Encoded, NumberColumn, number_index, unknown_rows
-from likely.density.combination import Combination, component_shares
+from likely.density.columns import SUPPORT, UNKNOWN, CategoryColumn, Encoded, NumberColumn, numbers, unknown_rows
+from likely.density.groups import group_shares, group_weights
+from likely.density.left_out import column_of_support, support_starts, tiles
 from likely.density.normal import ndtr
 from likely.density.table import TableJoint, hidden_shares
-from likely.families import on_one_line
+from likely.density.topics import pieces
+from likely.engines import engine_of
+from likely.families import on_one_line, read_numbers
 from likely.lazy import pa
 from likely.messages import printable
 from likely.model.given import Given
-from likely.model.questions import Questions, random_generator
+from likely.model.group_profiles import group_profiles
+from likely.model.questions import Answer as Answered
+from likely.model.questions import Questions, labels_in_text, random_generator
 from likely.model.readers import Reader
 from likely.model.state import not_fitted
+from likely.model.table_evaluation import quantiles
 from likely.statistics import Array, Labels
 
+if TYPE_CHECKING:
+    import pyarrow
+
 Evidence = Mapping[Any, Any] | None
+
+
+Asked = TypeVar("Asked", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class TableAnswer(Answered):
+    """A question as it is sent to the workers: answers stand in columns that say what was asked."""
+
+    def __call__(self, rows: "pyarrow.Table") -> "pyarrow.Table":
+        """Return the answers in columns of their own, or the cells that were asked for in those that they are of."""
+        found, of = getattr(self.model, self.question)(rows, **self.options), self.options.get("of")
+        if isinstance(found, pa.Table):
+            return found
+        if isinstance(found, Surprise):
+            cells = np.where(np.isnan(found.cells), -np.inf, found.cells).max(axis=1, initial=-np.inf)
+            blamed = np.where(np.isfinite(cells), cells, np.nan)
+            worst = pa.array(found.worst().tolist(), pa.string())
+            return pa.table({"surprise": found.rows, "cell": worst, "cell_surprise": blamed})
+        if self.question == "impute":
+            return pa.table({name: found[:, j] for j, name in enumerate(self.model.feature_names_in_)})
+        if found.ndim == 1:
+            grouped = of is None and self.question != "log_density"
+            name = self.model.answers if grouped else "log_density" if of is None else f"predicted {of}"
+            kind = pa.array(self.model.values_of(of)).type if found.dtype == object else None
+            return pa.table({name: pa.array(found, kind)})
+        if self.question == "predict_quantiles":
+            names = [f"{100 * q:.12g} %" for q in np.atleast_1d(self.options["q"]).tolist()]
+        else:
+            labels = range(found.shape[1]) if of is None else labels_in_text(self.model.values_of(of))
+            names = [f"{'log ' if self.question == 'predict_log_proba' else ''}p({label})" for label in labels]
+        return pa.table({name: pa.array(found[:, k]) for k, name in enumerate(names)})
+
+    def asked(self, rows: Any) -> Any:
+        """Return the answers about rows of an array, as one."""
+        found = getattr(self.model, self.question)(rows, **self.options)
+        return found.rows if isinstance(found, Surprise) else found
+
+
+def lazily(ask: Asked) -> Asked:
+    """Let a question about rows in partitions of an engine be answered lazily, in a frame of that engine."""
+    parameters = signature(ask)
+
+    @wraps(ask)
+    def answered(model: Any, X: Any, *more: Any, **options: Any) -> Any:
+        engine = engine_of(X)
+        if engine is None:
+            return ask(model, X, *more, **options)
+        model.fitted()
+        asked = dict(parameters.bind(model, X, *more, **options).arguments)
+        for name in ("self", "X"):
+            asked.pop(name)
+        return engine.lazily(TableAnswer(model, ask.__name__, asked))
+
+    return cast("Asked", answered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +107,10 @@ class TableState:
         """Return rows as the joint reads them, some at a time."""
         for table in self.reader.batches(X, note=False):
             yield from self.joint.batches(table)
+
+
+# Likenesses of rows that are held at a time.
+_LIKENESSES = 1 << 22
 
 
 class Answer(NamedTuple):
@@ -100,11 +171,17 @@ class ColumnExplanation(NamedTuple):
             against = "" if self.against is None else f" against {self.against[row]}"
             if self.label.dtype.kind == "M":
                 lines.append(f"{self.label[row]} ({self.dates(self.base)[row]} before any cell)")
+            elif self.against is None:
+                lines.append(f"{self.total[row]:.6g} ({self.base[row]:.6g} before any cell)")
             else:
-                label = f"{self.label[row]:.4g}" if self.against is None else self.label[row]
-                total, base = f"{self.total[row]:.4g}", f"{self.base[row]:+.4g}"
-                lines.append(printable(f"{label}{against}: {total} ({base} before any cell)"))
-            lines += [printable(f"  {name}: {value:+.4g}") for name, value in self.top(row=row)]
+                found = f"{self.label[row]}{against}: {self.total[row]:+.4g} ({self.base[row]:+.4g} before any cell)"
+                lines.append(printable(found))
+            top = self.top(row=row)
+            lines += [printable(f"  {name}: {value:+.4g}") for name, value in top]
+            others = int(np.count_nonzero(self.cells[row])) - len(top)
+            if others > 0:
+                rest = self.cells[row].sum() - sum(value for _, value in top)
+                lines.append(f"  {others} other cell{'s' * (others > 1)}: {rest:+.4g}")
         return "\n".join(lines)
 
 
@@ -145,6 +222,11 @@ class TableQuestions:
                 f"expected a column of numbers or categories, got {state.columns.listed([j])} of text: texts are "
                 "evidence about other columns, and have no values to list"
             )
+        if j in state.joint.names and not len(state.joint.names[j]):
+            raise ValueError(
+                f"expected a column in which a category was learned, got {state.columns.listed([j])}, whose cells were "
+                "all missing: ask about another"
+            )
         return j
 
     def _known(self, j: int, given: Evidence) -> Given:
@@ -169,11 +251,16 @@ class TableQuestions:
             found.append((asked, known.combination.marginals(asked, [j], known.evidence)[0]))
         return known, j, found
 
+    @lazily
     def log_density(self, X: Any, given: Evidence = None) -> Array:
         """Return log p(x) of each row, of the cells that are there: how usual it is; given evidence, log p(x | it).
 
         Numbers count by their density, in their unit; categories, repeated and whole numbers by their probability.
         """
+        return self._log_density(X, given)
+
+    def _log_density(self, X: Any, given: Evidence) -> Array:
+        """Return log p(x) of each row; those in partitions are brought here, one partition at a time."""
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
         if not given:
@@ -182,8 +269,12 @@ class TableQuestions:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean of log p(x) over the rows."""
-        return float(np.average(self.log_density(X), weights=sample_weight))
+        found = self._log_density(X, None)
+        if not len(found):
+            raise ValueError("expected at least one row, got none")
+        return float(np.average(found, weights=read_weights(sample_weight, len(found))))
 
+    @lazily
     def predict(self, X: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
         """Return the likeliest value of a column of categories, or the mean of numbers or dates, given all others.
 
@@ -200,6 +291,7 @@ class TableQuestions:
         likeliest = np.concatenate([joint.named_values(j, p, known.evidence).argmax(axis=1) for _, p in found])
         return np.asarray(reader.as_asked(j, joint.values_of(j))[likeliest])
 
+    @lazily
     def predict_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return p(value | all other cells) of a column of categories, rows × values in the order of ``values_of``.
 
@@ -217,6 +309,7 @@ class TableQuestions:
         known, _, found = self._answers(X, of, given)
         return np.concatenate([state.joint.named_values(j, levels, known.evidence) for _, levels in found])
 
+    @lazily
     def predict_log_proba(self, X: Any, of: Any = None, given: Evidence = None) -> Array:
         """Return the logarithm of ``predict_proba``."""
         with np.errstate(divide="ignore"):
@@ -257,6 +350,7 @@ class TableQuestions:
         spread = state.joint.distribution(column, found, known.evidence, j)
         return Answer(state.reader.as_asked(j, spread.values), spread.p[0], log)
 
+    @lazily
     def predict_quantiles(self, X: Any, q: Any, of: Any = None, given: Evidence = None) -> NDArray[Any]:
         """Return quantiles of a number, or of dates, given all other cells: rows × quantiles.
 
@@ -271,9 +365,9 @@ class TableQuestions:
         given
             evidence that holds for all rows
         """
-        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
-        if not np.all((wanted >= 0) & (wanted <= 1)):
-            raise ValueError(f"expected quantiles q between 0 and 1, got {on_one_line(q)}")
+        wanted = np.atleast_1d(read_numbers(q, "quantiles q between 0 and 1"))
+        if wanted.ndim > 1 or not len(wanted) or not np.all((wanted >= 0) & (wanted <= 1)):
+            raise ValueError(f"expected one or more quantiles q between 0 and 1, got {on_one_line(q)}")
         state = self.fitted()
         known, j, found = self._answers(X, of, given)
         column = state.joint.columns[j]
@@ -284,14 +378,12 @@ class TableQuestions:
         parts = []
         for _, p in found:
             spread = state.joint.distribution(column, p, known.evidence, j)
-            running = np.cumsum(spread.p, axis=1)
-            places = [(running < at - 1e-12).sum(axis=1) for at in wanted]
-            parts.append(spread.values[np.minimum(np.stack(places, axis=1), len(spread.values) - 1)])
+            parts.append(quantiles(spread, wanted))
         return state.reader.as_asked(j, np.concatenate(parts))
 
     def predict_interval(self, X: Any, of: Any = None, coverage: float = 0.9, given: Evidence = None) -> NDArray[Any]:
         """Return between what a number, or a date, lies with a probability of ``coverage``, rows × 2."""
-        if not 0 < coverage < 1:
+        if not isinstance(coverage, float | int | np.number) or not 0 < coverage < 1:
             raise ValueError(f"expected coverage between 0 and 1, got {on_one_line(coverage)}")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2], of, given)
 
@@ -308,7 +400,8 @@ class TableQuestions:
             "mean": the mean of a number, the likeliest category; "draw": one of all that could be, so that filled rows
             vary as real ones do
         draws
-            how often to draw, for multiple imputation: a list of so many frames
+            how often to draw, for multiple imputation: a list of so many frames. A loop of single draws that gives one
+            NumPy generator as ``random_state`` has the same frames, and holds one at a time
         given
             evidence that holds for all rows
         random_state
@@ -316,17 +409,20 @@ class TableQuestions:
         """
         if how not in ("mean", "draw"):
             raise ValueError(f"expected how='mean' or 'draw', got {how!r}")
-        if draws is not None and (how != "draw" or draws < 1):
+        counts = isinstance(draws, int | np.integer) and not isinstance(draws, bool) and draws >= 1
+        if draws is not None and (how != "draw" or not counts):
             raise ValueError(f"expected draws, 1 or more, with how='draw', got draws={draws!r} with how={how!r}")
         state = self.fitted()
+        if how == "mean" and (engine := engine_of(X)) is not None:
+            return engine.lazily(TableAnswer(self, "impute", {"given": given}))
         known = Given.of(given, state.joint, state.reader)
         rows = state.reader.held(X)
         table = state.reader.read(rows, note=False)
         generator = None if how == "mean" else random_generator(random_state)
-        filled = [self._filled(table, known, generator) for _ in range(draws or 1)]
         frames = []
-        for each in filled:
-            x = known.within(state.reader.within_limits(each), state.joint.whole, generator)
+        for _ in range(draws or 1):
+            filled = self._filled(table, known, generator)
+            x = known.within(state.reader.within_limits(filled), state.joint.whole, generator)
             frames.append(state.reader.filled_rows(X, rows, table, x, state.joint.names, generator))
         return frames[0] if draws is None else frames
 
@@ -363,12 +459,15 @@ class TableQuestions:
         table = reader.given_rows(known.values, int(n), joint.names)
         parts = []
         for rows in joint.batches(table):
-            levels, u = known.combination.draw(known.applied(rows), generator, known.evidence, missing=missing)
+            levels, u = known.combination.draw(
+                known.applied(rows), generator, known.evidence, missing=missing, lacking=known.missing
+            )
             levels[:, list(known.missing)] = UNKNOWN
             parts.append(joint.cells(levels, u, generator, known.evidence))
         x = known.within(reader.within_limits(np.concatenate(parts)[: int(n)]), joint.whole, generator)
         return reader.drawn_rows(table, x, known.values, joint.names, generator)
 
+    @lazily
     def surprise(self, X: Any, given: Evidence = None) -> Surprise:
         """Return how surprising each row is, −log p(x), and each cell given the others of its row.
 
@@ -377,7 +476,7 @@ class TableQuestions:
         """
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
-        parts = [_surprise(state.joint, known, rows) for rows in state.batches(X)]
+        parts = [_surprise(known, rows) for rows in state.batches(X)]
         whole, cells = (np.concatenate(found) for found in zip(*parts, strict=True))
         return Surprise(whole, cells, state.columns)
 
@@ -420,7 +519,12 @@ class TableQuestions:
         return ColumnExplanation(label, against, base, cells, state.columns)
 
     def similar(self, X: Any, among: Any, k: int = 5, given: Evidence = None) -> NDArray[np.int64]:
-        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row)."""
+        """Return the k rows of ``among`` that are most like each row, rows × k: by p(hidden components | row).
+
+        The most alike comes first. If there are fewer rows, all of them are returned.
+        """
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"expected k as a whole number of rows of 1 or more, got {on_one_line(k)}")
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
 
@@ -428,59 +532,83 @@ class TableQuestions:
             parts = [hidden_shares(known.combination, known.applied(rows)) for rows in state.batches(data)]
             return np.sqrt(np.concatenate(parts))
 
-        likeness = roots(X) @ roots(among).T
-        return np.argsort(-likeness, axis=1, kind="stable")[:, :k]
+        own, others = roots(X), roots(among).T
+        size = max(1, _LIKENESSES // max(others.shape[1], 1))
+        parts = [
+            np.argsort(-(own[first : first + size] @ others), axis=1, kind="stable")[:, :k]
+            for first in range(0, max(len(own), 1), size)
+        ]
+        return np.concatenate(parts)
 
+    @lazily
     def groups(self, X: Any, given: Evidence = None) -> NDArray[np.int64]:
-        """Return the group of each row: the component with the greatest responsibility, in the mixture of most."""
+        """Return the group of each row: the component of the mixture of trees with the greatest responsibility.
+
+        Where there is no such mixture, it is that of the mixture of scores; a tree, or a tree of hidden states, has one
+        group. ``group_profiles_`` says what groups are like.
+        """
         return np.asarray(self._group_shares(X, given).argmax(axis=1))
 
     @property
     def group_weights_(self) -> Array:
         """p(group) of the groups that ``groups`` finds."""
-        joint = self.fitted().joint
-        return self._group_shares_of(joint.combination, [unknown_rows(joint.columns, 1)]).ravel()
+        return group_weights(self.fitted().joint)
+
+    @property
+    def group_profiles_(self) -> Any:
+        """What each group that ``groups`` finds is like, as an Arrow table: a row for each group and column.
+
+        The largest group comes first, and of each the column that is most special: ``difference`` is how far its
+        distribution in the group is from that of all rows (Kullback–Leibler, in nats). ``profile`` tells of it in
+        words. Of numbers ``mean`` and ``deviation`` (of dates in days, or seconds, since 1970) stand beside those of
+        all rows, of categories the most frequent ``value`` and its ``share``; ``missing`` is the share of missing
+        cells. All are exact, from the joint itself. Texts have no profile.
+
+        >>> from likely import Model
+        >>> from likely.datasets import penguins
+        >>> profiles = Model("trees").fit(penguins()).group_profiles_.to_pylist()
+        >>> profiles[0]["weight"] >= profiles[-1]["weight"] and profiles[0]["difference"] >= profiles[1]["difference"]
+        True
+        """
+        state = self.fitted()
+        return group_profiles(state.joint, state.reader)
 
     def _group_shares(self, X: Any, given: Evidence) -> Array:
         state = self.fitted()
         known = Given.of(given, state.joint, state.reader)
         rows = [known.applied(batch) for batch in state.batches(X)]
-        return self._group_shares_of(known.combination, rows, known.evidence)
-
-    @staticmethod
-    def _group_shares_of(joint: Combination, batches: list[Encoded], evidence: Any = None) -> Array:
-        member = max(joint.members, key=lambda m: m.log_components(unknown_rows(m.columns, 0)).shape[1])
-        found = [component_shares(member, rows, evidence) for rows in batches]
-        return np.asarray(np.concatenate(found))
+        return np.concatenate([group_shares(state.joint, known.combination, each, known.evidence) for each in rows])
 
 
-def _surprise(joint: TableJoint, known: Given, rows: Encoded) -> tuple[Array, Array]:
+def _surprise(known: Given, rows: Encoded) -> tuple[Array, Array]:
     rows = known.applied(rows)
     whole = -known.log_density(rows) if known.row or known.evidence else -known.combination.log_density(rows)
-    cells = np.full(rows.levels.shape, np.nan)
-    index = number_index(joint.columns)
-    for j, column in enumerate(joint.columns):
-        there = np.flatnonzero(rows.levels[:, j] >= 0)
-        if not len(there):
-            continue
-        part = rows.taken(there)
-        found = known.combination.marginals(part.hiding(j), [j], known.evidence)[0]
-        at = part.levels[:, j].astype(np.int64)
-        if isinstance(column, NumberColumn) and column.bins > 1:
-            free = at == len(column.atoms)
-            bin_ = np.minimum((np.nan_to_num(part.u[:, index[j]]) * column.bins).astype(np.int64), column.bins - 1)
-            at = np.where(free, len(column.atoms) + bin_, at)
-        every = np.arange(len(at))
-        # Bins of numbers are as likely as they are dense.
-        dense = found / column.support_widths if isinstance(column, NumberColumn) else found
-        as_likely = np.where(dense <= dense[every, at, None] * (1 + 1e-9), found, 0.0).sum(axis=1)
-        if isinstance(column, NumberColumn) and column.bins > 1:  # of the outermost bins what lies further out counts
-            z = part.z[:, index[j]]
-            beyond = np.where(z < 0, ndtr(z), ndtr(-z)) * column.bins
-            outer = free & np.isin(at - len(column.atoms), (0, column.bins - 1))
-            as_likely *= np.where(outer, np.minimum(np.nan_to_num(beyond, nan=1.0), 1.0), 1.0)
-        cells[there, j] = -np.log(np.clip(as_likely, 1e-300, 1.0)) + 0.0
-    return whole, cells
+    if not rows.rows:
+        return whole, np.zeros(rows.levels.shape)
+    return whole, np.concatenate([_surprise_of_cells(known, rows.taken(tile)) for tile in tiles(rows)])
+
+
+def _surprise_of_cells(known: Given, rows: Encoded) -> Array:
+    """Return −log of the probability of a value that is as likely as each cell or less, given the others of its row."""
+    found, at = known.combination.left_out(rows, known.evidence), rows.binned(SUPPORT).astype(np.int64)
+    owner, starts = column_of_support(rows.columns), support_starts(rows.columns)[:-1]
+    # Bins of numbers are as likely as they are dense.
+    widths = [c.support_widths if isinstance(c, NumberColumn) else np.ones(c.support) for c in rows.columns]
+    dense = found / np.concatenate(widths)
+    own = np.take_along_axis(dense, starts + np.maximum(at, 0), axis=1) * (1 + 1e-9)
+    as_likely = np.add.reduceat(np.where(dense <= own[:, owner], found, 0.0), starts, axis=1)
+    for number, (j, column) in enumerate(numbers(rows.columns)):
+        if column.bins > 1:  # of the outermost bins what lies further out counts
+            z = rows.z[:, number]
+            outer = np.flatnonzero((at[:, j] == len(column.atoms)) | (at[:, j] == column.support - 1))
+            outer = outer[rows.levels[outer, j] == len(column.atoms)]
+            beyond = ndtr(-np.abs(z[outer])) * column.bins
+            as_likely[outer, j] *= np.minimum(np.nan_to_num(beyond, nan=1.0), 1.0)
+    return np.where(rows.levels >= 0, -np.log(np.clip(as_likely, 1e-300, 1.0)) + 0.0, np.nan)
+
+
+# Versions of rows, with cells hidden, that are asked together.
+_TOGETHER = 1024
 
 
 def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[Array, Array, Array, Array]:
@@ -491,10 +619,10 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
     order = order[order != j]
 
     def asked(part: Encoded) -> Array:
-        found = known.combination.marginals(part, [j], known.evidence)[0]
+        found = [known.combination.marginals(piece, [j], known.evidence)[0] for piece in pieces(part)]
         if isinstance(column, CategoryColumn):
-            return joint.named_values(j, found, known.evidence)
-        spread = joint.distribution(column, found, known.evidence, j)
+            return joint.named_values(j, np.concatenate(found), known.evidence)
+        spread = joint.distribution(column, np.concatenate(found), known.evidence, j)
         return np.asarray(spread.p @ spread.values)
 
     final = asked(rows)
@@ -505,22 +633,24 @@ def _explained(joint: TableJoint, known: Given, rows: Encoded, j: int) -> tuple[
         ranked = np.argsort(-final, axis=1, kind="stable")
         one, other = ranked[:, 0], ranked[:, min(1, final.shape[1] - 1)]
 
-    def value(answer: Array) -> Array:
+    def values(answers: Array, versions: int) -> Array:
+        """Return what cells add up to, versions × rows, from answers about versions of all rows."""
+        answers = answers.reshape(versions, *final.shape)
         if not isinstance(column, CategoryColumn):
-            return answer
-        logs = np.log(np.maximum(answer, 1e-300))
-        return np.asarray(logs[every, one] - logs[every, other])
+            return answers
+        logs = np.log(np.maximum(answers, 1e-300))
+        return np.asarray(logs[:, every, one] - logs[:, every, other])
 
     cells = np.zeros(rows.levels.shape)
-    blank = rows
-    for column_ in order:
-        blank = blank.hiding(int(column_))
-    base = value(asked(blank))
-    for way in (order, order[::-1]):
-        part, before = rows, value(final)
-        for column_ in way:  # from all cells to none
-            part = part.hiding(int(column_))
-            after = value(asked(part))
-            cells[:, column_] += 0.5 * (before - after)
-            before = after
-    return np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), base, cells
+    together = max(1, _TOGETHER // max(rows.rows, 1))
+    for way in (order, order[::-1]):  # from all cells to none
+        hidden_at = np.full(len(joint.columns), -1)
+        hidden_at[way] = np.arange(len(way))
+        found = [values(final, 1)]
+        for first in range(0, len(way), together):
+            versions = np.arange(first, min(first + together, len(way)))
+            hidden = np.repeat(hidden_at <= versions[:, None], rows.rows, axis=0)
+            found.append(values(asked(rows.taken(np.tile(every, len(versions))).without(hidden)), len(versions)))
+        after = np.concatenate(found)
+        cells[:, way] += 0.5 * (after[:-1] - after[1:]).T
+    return np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), after[-1], cells

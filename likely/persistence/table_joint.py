@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.density.class_trees import ClassPairSums, ClassTreesPrior
+from likely.density.class_trees import ClassTreesPrior, ClassTreeSums
 from likely.density.columns import CategoryColumn, NumberColumn, TableColumn, level_counts, scored_numbers, unknown_rows
-from likely.density.combination import Member, MissingCells
+from likely.density.combination import TIED, Member, MissingCells
 from likely.density.hidden_trees import HiddenTreeDensity, HiddenTreePrior, Sums
 from likely.density.scores import ScoreDensity, ScorePrior, ScoreSums, ScoreTables
-from likely.density.structure import Structure
+from likely.density.structure import Structure, maximum_tree, neighbours
 from likely.density.table import TableJoint
 from likely.density.trees import ChowLiuPrior, Forest, PairSums, TreeDensity, TreePrior, TreeSums
 from likely.persistence.validate import check_words
@@ -71,21 +71,47 @@ def _check_positive(*arrays: Array) -> None:
 
 
 @dataclass(frozen=True)
+class StoredPairs:
+    """The pairs of columns that may be neighbours in a tree, where not all may."""
+
+    listed: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pairs: NDArray[np.int64] | None) -> "StoredPairs | None":
+        """Return pairs, unless they are all."""
+        return None if pairs is None else cls(pairs)
+
+    def restored(self, d: int) -> NDArray[np.int64]:
+        """Return the pairs, or raise ValueError unless they connect all columns."""
+        pairs = self.listed
+        listed = pairs.ndim == 2 and pairs.shape[1] == 2
+        if not listed or not np.all((pairs[:, 1] >= 0) & (pairs[:, 1] < pairs[:, 0]) & (pairs[:, 0] < d)):
+            raise ValueError("expected pairs of columns, the greater one first, got others")
+        allowed = neighbours(d, pairs)
+        tree = maximum_tree(np.zeros((d, d)), allowed)
+        below = np.flatnonzero(tree.parents >= 0)
+        if int(allowed.sum()) != 2 * len(pairs) or len(below) < d - 1 or not allowed[below, tree.parents[below]].all():
+            raise ValueError("expected different pairs of columns that connect all of them, got others")
+        return pairs
+
+
+@dataclass(frozen=True)
 class StoredTree:
     """One Chow–Liu tree: counts of levels and of pairs."""
 
     levels: Array
     pairs: Array
     missing: Array
+    among: StoredPairs | None = None
 
     @classmethod
     def of(cls, member: Member) -> Self:
         """Take a member apart."""
-        return cls(member.sums.levels, member.sums.pairs, _counts(member))
+        return cls(member.sums.levels, member.sums.pairs, _counts(member), StoredPairs.of(member.prior.among))
 
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
-        prior = ChowLiuPrior(columns)
+        prior = ChowLiuPrior(columns, None if self.among is None else self.among.restored(len(columns)))
         _check_shape(self.levels, int(prior.levels.sum()))
         _check_shape(self.pairs, int(prior.pairs[1][-1]))
         return Member("tree", prior, prior, PairSums(self.levels, self.pairs))
@@ -93,8 +119,10 @@ class StoredTree:
 
 @dataclass(frozen=True)
 class StoredClassTrees:
-    """A Chow–Liu tree in every class: counts of classes, and of levels and of pairs in each."""
+    """Chow–Liu trees of all rows and of those in every class: counts of classes, and of levels and of pairs in each."""
 
+    listed: NDArray[np.int64]
+    share: float
     weight: Array
     levels: Array
     pairs: Array
@@ -103,17 +131,20 @@ class StoredClassTrees:
     @classmethod
     def of(cls, member: Member) -> Self:
         """Take a member apart."""
-        return cls(member.sums.weight, member.sums.levels, member.sums.pairs, _counts(member))
+        prior: ClassTreesPrior = member.prior
+        sums: ClassTreeSums = member.sums
+        return cls(prior.listed, prior.share, sums.weight, sums.levels, sums.pairs, _counts(member))
 
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
-        prior = ClassTreesPrior(columns)
-        if not isinstance(columns[-1], CategoryColumn) or not prior.affordable:
-            raise ValueError("expected a class in the last column, and a tree in each, got others")
-        _check_shape(self.weight, prior.classes)
-        _check_shape(self.levels, prior.classes, int(prior.levels.sum()))
-        _check_shape(self.pairs, prior.classes, int(prior.pairs[1][-1]))
-        return Member("class trees", prior, prior, ClassPairSums(self.weight, self.levels, self.pairs))
+        if not isinstance(columns[-1], CategoryColumn) or len(columns) < 2 or not columns[-1].levels:
+            raise ValueError("expected a class in the last column, got another")
+        prior = ClassTreesPrior(columns, self.listed, self.share)
+        prior.validate()
+        _check_shape(self.weight, prior.classes + 1)
+        _check_shape(self.levels, prior.classes + 1, int(prior.levels.sum()))
+        _check_shape(self.pairs, int(prior.starts[-1]))
+        return Member("class trees", prior, prior, ClassTreeSums(self.weight, self.levels, self.pairs))
 
 
 @dataclass(frozen=True)
@@ -227,6 +258,8 @@ class StoredScores:
     product: Array
     counts: Array
     missing: Array
+    tied: bool = False
+    """whether all components have one covariance, and one sum of products"""
 
     @classmethod
     def of(cls, member: Member) -> Self:
@@ -235,9 +268,9 @@ class StoredScores:
         d: ScoreDensity = member.reference
         tables = _NONE if d.forest is None else d.forest.tables
         s: ScoreSums = member.sums
-        found = d.weights, d.mean, d.covariance, tables
+        found = d.weights, d.mean, d.covariance[:1] if prior.tied else d.covariance, tables
         sums = s.weight, s.score, s.product, s.tables
-        return cls(*_store_tables(prior.tables), *found, *sums, _counts(member))
+        return cls(*_store_tables(prior.tables), *found, *sums, _counts(member), prior.tied)
 
     def member(self, columns: Columns) -> Member:
         """Put the member together."""
@@ -248,7 +281,7 @@ class StoredScores:
         _check_shape(self.counts, size)
         _check_shape(self.weight, k)
         _check_shape(self.reference_mean, k, m)
-        _check_shape(self.reference_covariance, k, m, m)
+        _check_shape(self.reference_covariance, 1 if self.tied else k, m, m)
         _check_sizes((self.score, self.reference_mean), (self.product, self.reference_covariance))
         _check_positive(self.reference_tables, self.reference_weights)
         for products in (self.reference_covariance, self.product):
@@ -259,10 +292,11 @@ class StoredScores:
         except np.linalg.LinAlgError:
             raise ValueError("expected covariances that are positive definite, got others") from None
         forest = None if tables is None else tables.of_components(k).with_tables(self.reference_tables)
-        parameters = self.reference_weights, self.reference_mean, self.reference_covariance
-        reference = ScoreDensity(columns, *parameters, tables, forest)
+        covariance = np.tile(self.reference_covariance, (k, 1, 1)) if self.tied else self.reference_covariance
+        parameters = self.reference_weights, self.reference_mean, covariance
+        reference = ScoreDensity(columns, *parameters, tables, forest, self.tied)
         sums = ScoreSums(self.weight, self.score, self.product, self.counts)
-        return Member("scores", ScorePrior(columns, tables), reference, sums)
+        return Member(TIED if self.tied else "scores", ScorePrior(columns, tables, self.tied), reference, sums)
 
 
 def _counts(member: Member) -> Array:

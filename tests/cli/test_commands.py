@@ -58,6 +58,26 @@ def test_fit_says_what_it_learned(tmp_path, capsys):
     assert (families["body_mass_g"], families["island"], families["year"]) == ("log-normal", "categorical", None)
 
 
+@pytest.mark.parametrize("joint", ["tree", "full", "naive"])
+def test_fit_chooses_what_answers_all_but_the_class(joint, tmp_path, capsys):
+    path = tmp_path / "birds.likely"
+    said(capsys, "fit", BIRDS, "-t", "species", "-o", path, "--missing", "NA", "--joint", joint)
+    assert likely.load(path).joint == joint
+    assert "NA" not in said(capsys, "impute", path, BIRDS)
+    for words, told in (
+        (["-t", "species", "--model", "naive-bayes"], f"expected --joint of a classifier, got --joint {joint}"),
+        ([], "expected --target NAME with"),
+        (["-t", "species", "--no-calibrate"], "expected --joint naive with --no-calibrate"),
+        (["-t", "species", "--together", "sex,island"], "expected --joint naive with --together"),
+    ):
+        failed = run(["fit", BIRDS, "-o", str(path), "--missing", "NA", "--joint", joint, *words])
+        if joint == "naive" and told.startswith("expected --joint naive"):
+            assert failed == 0
+        else:
+            assert failed == 2
+            assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 def test_predict_writes_what_the_model_answers(model, tmp_path, ending):
     out = tmp_path / f"answers.{ending}"

@@ -36,7 +36,7 @@ def test_fit_without_a_target_is_the_model_of_python(say, folder):
     told = json.loads(say("fit", "birds.csv", "-o", "again.likely", "--json"))
     assert told["kind"] == "Model"
     assert told["rows"] == 344
-    assert {member["name"] for member in told["members"]} <= {"trees", "hidden trees", "scores"}
+    assert {member["name"] for member in told["members"]} <= {"trees", "hidden trees", "scores", "tied scores"}
     same, ours = likely.load(folder / "birds.likely"), likely.Model().fit(penguins())
     assert same.members_ == ours.members_
     assert "Model of the whole table: 344 rows" in say("inspect", "birds.likely")
@@ -67,6 +67,60 @@ def test_predict_of_a_column(say, folder):
     assert (mass["5 %"] <= mass["95 %"]).all()
 
 
+def test_groups_are_shown_and_predicted(say, folder):
+    model = likely.load(folder / "birds.likely")
+    groups = json.loads(say("inspect", "birds.likely", "--json"))["groups"]
+    assert {each["group"]: each["weight"] for each in groups} == dict(enumerate(model.group_weights_))
+    assert [len(each["columns"]) for each in groups] == [8] * len(groups)
+    shown = say("inspect", "birds.likely")
+    assert "special in" in shown
+    assert groups[0]["columns"][0]["column"] in shown
+    say("predict", "birds.likely", "birds.csv", "-o", "out.csv")
+    out = pd.read_csv(folder / "out.csv")
+    assert out.group.tolist() == model.groups(penguins()).tolist()
+    shares = out[[f"p({group})" for group in range(len(groups))]].to_numpy()
+    np.testing.assert_allclose(shares, model.predict_proba(penguins()), rtol=1e-12)
+    say("predict", "birds.likely", "birds.csv", "--only", "--no-probabilities", "-o", "out.csv")
+    assert list(pd.read_csv(folder / "out.csv")) == ["group"]
+    (folder / "none.csv").write_text("species,year\n")
+    assert say("predict", "birds.likely", "none.csv", "--only").startswith("group,p(0)")
+
+
+def test_evaluation_of_a_fitted_model_on_other_rows(say, folder):
+    birds = pd.read_csv(folder / "birds.csv").sample(frac=1, random_state=0)
+    birds[:250].to_csv(folder / "some.csv", index=False)
+    birds[250:].to_csv(folder / "others.csv", index=False)
+    say("fit", "some.csv", "-o", "some.likely", "--kind", "tree")
+    model = likely.load(folder / "some.likely")
+    assert model.kind == "tree"
+    want = model.evaluate(str(folder / "others.csv"))
+    told = json.loads(say("evaluate", "some.likely", "others.csv", "--json"))
+    assert (told["rows"], told["folds"], told["log_density"]) == (94, None, want.log_density)
+    assert {each["column"]: each.get("r2") for each in told["columns"]} == {
+        name: measures.get("r2") for name, measures in want.measures.items()
+    }
+    shown = say("evaluate", "some.likely", "others.csv")
+    assert "94 rows" in shown
+    assert f"{100 * want.measures['species']['accuracy']:.1f} %" in shown
+
+
+def test_evaluation_of_all_columns_by_cross_validation(say):
+    told = json.loads(say("evaluate", "birds.csv", "--kind", "tree", "--folds", "3", "--seed", "4", "--json"))
+    want = likely.Model("tree", random_state=4).evaluate(penguins(), folds=3, random_state=4)
+    assert told["log_density"] == pytest.approx(want.log_density, rel=1e-9)
+    assert told["folds"] == 3
+    assert json.loads(say("evaluate", "birds.csv", "--kind", "tree", "--json"))["folds"] == 5
+
+
+def test_intervals_of_another_coverage(say, folder):
+    model = likely.load(folder / "birds.likely")
+    say("predict", "birds.likely", "birds.csv", "--of", "body_mass_g", "--only", "--coverage", ".5", "-o", "mass.csv")
+    mass = pd.read_csv(folder / "mass.csv")
+    assert list(mass) == ["predicted body_mass_g", "25 %", "75 %"]
+    want = model.predict_interval(penguins(), of="body_mass_g", coverage=0.5)
+    np.testing.assert_array_equal(mass[["25 %", "75 %"]], want)
+
+
 def test_outliers_name_the_cell_to_blame(say, folder):
     birds = pd.read_csv(folder / "birds.csv")
     birds.loc[4, "bill_depth_mm"] = 99
@@ -90,6 +144,22 @@ def test_draws_are_rows_of_the_table(say, folder):
     filled = pd.read_csv(folder / "filled.csv")
     assert filled.draw.value_counts().to_dict() == {1: 344, 2: 344, 3: 344}
     assert not filled.isna().any().any()
+
+
+def test_evidence_for_filled_cells_and_explanations(say, folder):
+    model = likely.load(folder / "birds.likely")
+    given = {"island": "Dream", "year": (2008, None)}
+    said = ["--given", "island=Dream", "--given", "year=2008.."]
+    (folder / "holes.csv").write_text("species,island,body_mass_g\n,,3500\nGentoo,,\n")
+    say("impute", "birds.likely", "holes.csv", *said, "-o", "filled.csv")
+    filled = pd.read_csv(folder / "filled.csv")
+    want = model.impute(str(folder / "holes.csv"), given=given).to_pandas()
+    assert filled.species.tolist() == want.species.tolist()
+    assert filled.island.tolist() == ["Dream", "Dream"]
+    told = json.loads(say("explain", "birds.likely", "birds.csv", "--of", "species", *said, "--json"))["rows"][0]
+    explained = model.explain(penguins().slice(0, 1), of="species", given=given)
+    assert told["total"] == pytest.approx(explained.total[0], rel=1e-9)
+    assert told["total"] != pytest.approx(model.explain(penguins().slice(0, 1), of="species").total[0])
 
 
 def test_dependence_and_explanations(say):

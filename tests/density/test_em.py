@@ -157,6 +157,28 @@ def test_a_step_of_scores_does_not_lower_the_penalised_likelihood(rows, groups):
         at = new
 
 
+def test_tied_scores_have_the_pooled_covariance(rows, groups):
+    tables = ScoreTables.of(rows)
+    each, tied = ScorePrior(rows.columns, tables), ScorePrior(rows.columns, tables, tied=True)
+    shares = weighted(0.9 * np.eye(K)[groups] + 0.1 / K, rows.weights)
+    sums, together = (prior.first(K).expected(rows, shares) for prior in (each, tied))
+    np.testing.assert_allclose(together.product, sums.product.sum(axis=0, keepdims=True), **CLOSE)
+    found = tied.solve(together)
+    scatter = sums.product.sum(axis=0)
+    for n, score, mean in zip(sums.weight, sums.score, found.mean, strict=True):
+        np.testing.assert_allclose(mean, score / (n + 0.5), **CLOSE)
+        scatter += (n + 0.5) * np.outer(mean, mean) - np.outer(score, mean) - np.outer(mean, score)
+    pooled = scatter / sums.weight.sum()
+    pooled = 0.9 * pooled + 0.1 * np.diag(np.diag(pooled)) + (1e-3 + 1e-6) * np.eye(len(pooled))
+    for covariance in found.covariance:
+        np.testing.assert_allclose(covariance, pooled, **CLOSE)
+    common, counts = tables.of_components(K), tables.of_components(K).with_tables(sums.tables)
+    for k, j in np.ndindex(K, len(common.levels)):
+        n = counts.table(k, j).sum(axis=-1, keepdims=True)
+        want = (counts.table(k, j) + 0.3 * common.table(k, j)) / (n + 0.3)
+        np.testing.assert_allclose(found.forest.table(k, j), want, **CLOSE)
+
+
 class Recorded:
     """A prior that keeps how likely rows are under every mixture that it has solved."""
 

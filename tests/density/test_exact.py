@@ -8,19 +8,20 @@ from encoded import mixed_table
 from scipy.special import ndtri
 from scipy.stats import chi2
 
+from likely.density.class_trees import fit_class_trees
 from likely.density.columns import (
     UNKNOWN,
     CategoryColumn,
     NumberColumn,
     unknown_rows,
 )
-from likely.density.combination import COMBINED, Combination, continued, fit_member
+from likely.density.combination import COMBINED, Combination, Member, continued, fit_member
 from likely.density.evidence import Evidence, Known
 from likely.density.table import fit_members
-from likely.density.trees import BINS
+from likely.density.trees import BINS, dependence
 
 N = 600
-KINDS = ("trees", "hidden trees", "scores")
+KINDS = ("trees", "hidden trees", "scores", "tied scores")
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +32,14 @@ def table():
 @pytest.fixture(scope="module")
 def joints(table):
     rows = table
-    found = {kind: fit_member(kind, rows, 0).density for kind in (*KINDS, "tree", "class trees")}
+    found = {kind: fit_member(kind, rows, 0).density for kind in (*KINDS, "tree")}
     held_out = np.random.default_rng(1).random(N) < 0.2
-    members, weights = fit_members(rows, COMBINED, held_out, 0, lambda _: None)
+    found["class trees"] = Member.of("class trees", fit_class_trees(rows, held_out, dependence(rows))).density
+    members, weights = fit_members(rows, COMBINED, [held_out], 0, lambda _: None)
     return found | {"combination": Combination(rows.columns, weights, tuple(m.density for m in members))}
 
 
-ALL = (*KINDS, "combination")
+ALL = (*KINDS, "combination", "tree", "class trees")
 
 
 def with_cells(rows, known):
@@ -236,7 +238,7 @@ def p_value(counts, p):
     return chi2.sf(away.sum(), max((expected > 0).sum() - 1, 1))
 
 
-@pytest.mark.parametrize("kind", [*ALL, "tree", "class trees"])
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("ranged", [False, True])
 def test_draws_match_the_density(joints, table, kind, ranged):
     """Cells and all pairs of cells, by chi-square: the least of the p values, times how many there are (Bonferroni)."""

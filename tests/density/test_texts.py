@@ -12,7 +12,7 @@ import likely
 from likely.density import table, texts
 from likely.estimators import fitting
 
-KINDS = ("combined", "tree", "trees", "hidden trees", "scores")
+KINDS = ("combined", "tree", "trees", "hidden trees", "scores", "tied scores")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 WORDS = {"sea": ["fish", "salt"], "land": ["soil", "grass"], "sky": ["cloud", "fish"]}
 VOCABULARY = ("cloud", "fish", "grass", "salt", "soil")

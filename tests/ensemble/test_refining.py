@@ -330,7 +330,7 @@ def test_parameters_that_are_none(model, message):
         model.fit(["a b", "b c"], [0, 1])
 
 
-NAME = "blocks.0.family.refinement"
+NAME = "header.blocks.0.family.refinement"
 
 
 @pytest.mark.parametrize(

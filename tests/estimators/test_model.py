@@ -13,7 +13,7 @@ import pytest
 import likely
 from likely.datasets import penguins
 
-KINDS = ("combined", "tree", "trees", "hidden trees", "scores")
+KINDS = ("combined", "tree", "trees", "hidden trees", "scores", "tied scores")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -105,6 +105,73 @@ def test_draws_obey_what_is_given(models, kind):
 
 
 @every_kind
+def test_cells_of_which_something_is_given_are_not_drawn_as_missing(kind):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "a": rng.choice(list("pqr"), 300).astype(object), "y": rng.normal(size=300)})  # fmt: skip # noqa: E501
+    frame = frame.mask(rng.random(frame.shape) < 0.3)
+    model = likely.Model(kind).fit(frame)
+    drawn = model.sample(400, 0, given={"x": (-1, 1), "a": {"p", "q"}}, missing=True).to_pandas()
+    assert drawn.x.between(-1, 1).all()
+    assert set(drawn.a) == {"p", "q"}
+    assert 0.2 < drawn.y.isna().mean() < 0.4
+    drawn = model.sample(400, 0, given={"x": likely.MISSING, "a": "p"}, missing=True).to_pandas()
+    assert drawn.x.isna().all()
+    assert (drawn.a == "p").all()
+
+
+@every_kind
+def test_several_ranges_and_sets_hold_together(models, birds, kind):
+    given = {
+        "body_mass_g": (3000, 4000), "bill_length_mm": (None, 45), "bill_depth_mm": (15, None), "year": (2008, 2009),
+        "flipper_length_mm": (190, 210), "species": {"Adelie", "Gentoo"}, "sex": "male",
+    }  # fmt: skip
+    drawn = models[kind].sample(200, 0, given=given).to_pandas()
+    assert drawn.body_mass_g.between(3000, 4000).all()
+    assert (drawn.bill_length_mm <= 45).all()
+    assert (drawn.bill_depth_mm >= 15).all()
+    assert drawn.year.between(2008, 2009).all()
+    assert drawn.flipper_length_mm.between(190, 210).all()
+    assert set(drawn.species) <= {"Adelie", "Gentoo"}
+    assert (drawn.sex == "male").all()
+    p = models[kind].predict_proba(birds.slice(0, 5), of="island", given=given)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+@every_kind
+def test_no_rows_have_no_answers(models, birds, kind):
+    model, none = models[kind], birds.slice(0, 0)
+    k = len(model.group_weights_)
+    assert model.log_density(none).shape == model.groups(none).shape == model.predict(none, of="species").shape == (0,)
+    assert model.predict_proba(none).shape == (0, k)
+    assert model.predict_proba(none, of="species").shape == (0, 3)
+    assert model.predict_interval(none, of="year").shape == (0, 2)
+    assert model.surprise(none).cells.shape == model.explain(none, of="year").cells.shape == (0, 8)
+    assert model.surprise(none).worst().shape == (0,)
+    assert model.impute(none) == model.impute(none, how="draw") == none
+    assert model.similar(none, birds, 3).shape == (0, 3)
+    assert model.similar(birds.slice(0, 2), none, 3).shape == (2, 0)
+    assert model.similar(birds.slice(0, 2), birds.slice(0, 4), 9).shape == (2, 4)
+    np.testing.assert_array_equal(model.emptied().partial_fit(none).group_weights_, model.emptied().group_weights_)
+
+
+def test_names_of_columns_may_be_anything(tmp_path):
+    names = ["\x1b[31m", "a\nb", "", "p(x)", "group", "a.b", "'q'", "=1+1", "é猫", "surprise", "value"]
+    rng = np.random.default_rng(0)
+    columns = [rng.normal(size=60) if k % 2 else rng.choice(["\x1b[2J", "=cmd", "", "None"], 60) for k in range(11)]
+    table = pa.table(dict(zip(names, columns, strict=True)))
+    model = likely.Model("trees").fit(table)
+    model.save(tmp_path / "m.likely")
+    same = likely.load(tmp_path / "m.likely")
+    for k, name in enumerate(names):
+        assert np.array_equal(same.predict(table, of=name), model.predict(table, of=k))
+        assert "\x1b" not in str(model.explain(table.slice(0, 1), of=name))
+    assert "\x1b" not in str(model.evaluate(table))
+    assert set(model.evaluate(table).measures) == set(names)
+    assert set(model.group_profiles_["column"].to_pylist()) == set(names)
+    assert model.sample(3, 0).schema.names == model.impute(table).schema.names == names
+
+
+@every_kind
 def test_missing_cells_are_filled_and_others_stay(models, birds, kind):
     filled = models[kind].impute(birds)
     assert sum(column.null_count for column in filled.columns) == 0
@@ -114,6 +181,12 @@ def test_missing_cells_are_filled_and_others_stay(models, birds, kind):
     draws = models[kind].impute(birds, how="draw", draws=3, random_state=0)
     assert len(draws) == 3
     assert draws[0] != draws[1]
+
+
+def test_several_draws_are_those_of_a_loop_with_one_generator(models, birds):
+    rng, given = np.random.default_rng(0), {"body_mass_g": (4000, 4001)}
+    one_by_one = [models["combined"].impute(birds, how="draw", given=given, random_state=rng) for _ in range(3)]
+    assert models["combined"].impute(birds, how="draw", draws=3, given=given, random_state=0) == one_by_one
 
 
 def test_frames_come_back_as_they_are(models, birds):
@@ -487,11 +560,17 @@ def test_dates_that_cannot_be_evidence(dated, given, words):
         ({"species": set()}, "a set of values.*empty"),
         ({"nothing": 1}, "a column of the table.*nothing"),
         ({"body_mass_g": {1.5}}, "often repeated"),
+        ({"body_mass_g": 10**400}, "numbers that floats can hold"),
+        ({"island": "Dream", 1: "Biscoe"}, "evidence once on column 'island', got it by its name and by its number"),
+        ({"island": {"Dream"}, 1: {"Biscoe"}}, "evidence once on column 'island'"),
     ],
 )
 def test_evidence_that_cannot_be(models, birds, given, words):
     with pytest.raises(ValueError, match=words):
         models["combined"].predict(birds, of="sex", given=given)
+
+
+TWICE = pd.DataFrame(np.eye(9)[:, :2] / 3, columns=["a", "a"])
 
 
 @pytest.mark.parametrize(
@@ -500,9 +579,27 @@ def test_evidence_that_cannot_be(models, birds, given, words):
         (lambda m, b: m.predict_proba(b, of="body_mass_g"), "of numbers.*predict_quantiles"),
         (lambda m, b: m.predict_quantiles(b, 0.5, of="species"), "of categories.*predict_proba"),
         (lambda m, b: m.predict_quantiles(b, 1.5, of="body_mass_g"), "between 0 and 1"),
+        (lambda m, b: m.predict_quantiles(b, [], of="body_mass_g"), r"one or more quantiles.*\[\]"),
+        (lambda m, b: m.predict_quantiles(b, [[0.1, 0.2]], of="body_mass_g"), "one or more quantiles"),
+        (lambda m, b: m.predict_quantiles(b, "half", of="body_mass_g"), "quantiles q between 0 and 1, got 'half'"),
         (lambda m, b: m.predict_interval(b, of="body_mass_g", coverage=2), "coverage between 0 and 1"),
+        (lambda m, b: m.predict_interval(b, of="body_mass_g", coverage="all"), "coverage between 0 and 1, got 'all'"),
+        (lambda m, b: m.similar(b, b, k=0), "a whole number of rows of 1 or more, got 0"),
+        (lambda m, b: m.similar(b, b, k=2.5), "a whole number of rows of 1 or more, got 2.5"),
+        (lambda m, b: m.score(b.slice(0, 0)), "at least one row, got none"),
+        (lambda m, b: m.score(b, sample_weight=[1.0, 2.0]), "one weight for each row"),
+        (lambda m, b: m.score(b, sample_weight=np.zeros(344)), "a positive weight in some row"),
+        (
+            lambda *_: likely.Model().fit(pd.DataFrame(np.eye(9)[:, :2] / 3, columns=["a", "a"])),
+            "'a' twice: rename one",
+        ),
+        (
+            lambda *_: likely.Model().evaluate(pd.DataFrame(np.eye(9)[:, :2] / 3, columns=["a", "a"]), folds=2),
+            "'a' twice",
+        ),
         (lambda m, b: m.impute(b, how="median"), "how='mean' or 'draw'"),
         (lambda m, b: m.impute(b, draws=3), "how='draw'"),
+        (lambda m, b: m.impute(b, how="draw", draws=2.5), "expected draws, 1 or more.*2.5"),
         (lambda m, _: m.sample(-1), "a whole number of rows"),
         (lambda _, b: likely.Model("forest").fit(b), "kind among"),
         (lambda _, b: likely.Model(random_state="x").fit(b), "random_state as a whole number"),
@@ -594,22 +691,146 @@ def test_two_ranges_of_many_rows_are_near_those_of_few():
     np.testing.assert_allclose(many, few, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        1e15 + np.random.default_rng(0).normal(size=(200, 2)),
-        2.0**62 + np.arange(200.0)[:, None] * [1, 3],
-        np.random.default_rng(0).normal(size=(200, 2)) * 1e200,
-        np.array([[1.7e308, -1.7e308], [1.0, 2.0]] * 50) + np.random.default_rng(0).normal(size=(100, 1)),
-    ],
-    ids=["next to each other", "identifiers", "huge", "the largest"],
-)
-def test_numbers_at_the_ends_of_what_floats_hold(X, tmp_path):
-    model = likely.Model().fit(X)
+NORMAL, RISING = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200.0)[:, None]
+ENDS = {
+    "next to each other": 1e15 + NORMAL,
+    "identifiers": 2.0**62 + RISING * [1, 3],
+    "huge": NORMAL * 1e200,
+    "squares beyond": NORMAL * 1e155,
+    "nearly the largest": NORMAL * 1e305,
+    "the largest": np.array([[1e306, -1e306], [1.0, 2.0]] * 100) + NORMAL,
+    "all sizes": np.sign(RISING - 99.5) * 10.0 ** np.random.default_rng(0).uniform(-300, 300, (200, 2)),
+    "floats without 1 between": 1e16 + RISING * [1, 2],
+    "few of them": 1e16 + np.random.default_rng(0).integers(0, 5, (200, 2)),
+    "and far away": np.append(1e16 + RISING * [1, 2], [[0.0, 1e300]], axis=0),
+    "neighbours": 1.0 + RISING * [2.0**-52, 2.0**-51],
+    "huge neighbours": 1e300 * (1.0 + RISING * [2.0**-52, 2.0**-51]),
+    "two neighbours": np.where(RISING % [2, 3] == 0, 1.0, np.nextafter(1.0, 2.0)),
+    "subnormal beside others": np.append(NORMAL * 1e-310, NORMAL, axis=0),
+    "subnormal beside an atom": np.append(np.ones((200, 2)), NORMAL * 1e-310, axis=0),
+    "the smallest": np.full((200, 2), 5e-324),
+    "one row": np.array([[1e305, -1e305]]),
+    "three rows": np.array([[1e306, -1e306], [0.0, 0.0], [-1e306, 1e306]]),
+    "unsigned": pd.DataFrame({"a": np.uint64(2**64 - 1) - np.arange(200).astype(np.uint64), "b": NORMAL[:, 0]}),
+    "signed": pd.DataFrame({"a": [-(2**63), 2**63 - 1, 0, 5] * 50, "b": NORMAL[:, 0]}),
+}
+
+
+@pytest.mark.parametrize("X", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("kind", ["combined", "tree"])
+def test_numbers_at_the_ends_of_what_floats_hold(X, kind, tmp_path):
+    model = likely.Model(kind).fit(X)
     model.save(tmp_path / "m.likely")
-    assert np.isfinite(likely.load(tmp_path / "m.likely").log_density(X)).all()
+    same = likely.load(tmp_path / "m.likely")
+    assert np.isfinite(same.log_density(X)).all()
+    np.testing.assert_array_equal(same.log_density(X), model.log_density(X))
+    found = model.surprise(X)
+    assert np.isfinite(found.rows).all()
+    assert np.isfinite(found.cells).all()
+    ends = model.predict_interval(X, of=0)
+    assert np.isfinite(ends).all()
+    assert (ends[:, 0] <= ends[:, 1]).all()
+    assert np.isfinite(model.predict(X, of=0)).all()
+    assert len(model.sample(20, 0, missing=True)) == 20
+    assert not np.isinf([x for each in model.evaluate(X).measures.values() for x in each.values()]).any()
+    assert np.isfinite(model.group_profiles_["deviation"].to_numpy()).all()
+    np.testing.assert_allclose(model.partial_fit(X).forget(X).log_density(X), same.log_density(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("X", [[[1.7e308], [-1.7e308]], [[1.7e308]] * 50, [[1e307], [1.0]] * 30])
+def test_numbers_beyond_what_can_be_reckoned_with_are_refused(X):
+    with pytest.raises(ValueError, match=r"between -1e\+306 and 1e\+306, got .*: divide them by a large number"):
+        likely.Model("tree").fit(np.array(X))
+
+
+@every_kind
+@pytest.mark.parametrize("x", [1e100, 1e306, -1.79e308, 5e-324])
+def test_no_number_is_impossible(kind, x):
+    model = likely.Model(kind).fit(np.random.default_rng(0).normal(size=(100, 2)))
+    rows = [[x, 0.1]]
+    assert np.isfinite(model.log_density(rows)).all()
+    assert np.isfinite(model.surprise(rows).cells).all()
+    assert np.isfinite(model.predict(rows, of=1)).all()
 
 
 def test_numbers_that_floats_hardly_tell_apart_are_refused():
     with pytest.raises(ValueError, match="differ by 1e-290 or more"):
         likely.Model().fit(np.random.default_rng(0).normal(size=(50, 2)) * 1e-310)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tail", [1.5, 2.5])
+def test_draws_and_answers_in_a_tail_are_those_of_the_numbers_there(kind, tail):
+    x = np.random.default_rng(1).normal(size=(2000, 2))
+    model = likely.Model(kind, progress=False).fit(x)
+    beyond = x[x[:, 0] >= tail, 0]
+    given = {0: (tail, None)}
+    drawn = model.sample(4000, random_state=0, given=given)[:, 0]
+    error = beyond.std() / np.sqrt(len(beyond))
+    assert (drawn == tail).mean() < 0.01
+    assert drawn.min() >= tail
+    answer = model.distribution(0, given=given)
+    assert answer.values.min() >= tail
+    assert answer.p[answer.values == tail].sum() < 0.01
+    for mean in (drawn.mean(), answer.values @ answer.p):
+        assert abs(mean - beyond.mean()) < 4 * error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_range_that_excludes_nothing_says_nothing(kind, seed):
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random(600) < 0.4, 0.0, rng.normal(5, 1, 600))
+    model = likely.Model(kind, progress=False).fit(np.column_stack([x, x + rng.normal(size=600)]))
+    all_of, given = model.distribution(1), model.distribution(1, given={0: (None, None)})
+    assert given.log_given == pytest.approx(0.0, abs=1e-9)
+    assert given.values @ given.p == pytest.approx(all_of.values @ all_of.p, abs=1e-9)
+    drawn = model.sample(2000, random_state=0, given={0: (None, None)})
+    assert abs((drawn[:, 0] == 0).mean() - (x == 0).mean()) < 0.05
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_that_are_missing_together_are_drawn_so(kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2))
+    x[rng.random(600) < 0.3] = np.nan
+    model = likely.Model(kind, progress=False).fit(x)
+    drawn = model.sample(500, random_state=0, given={0: likely.MISSING}, missing=True)
+    assert np.isnan(drawn[:, 0]).all()
+    assert np.isnan(drawn[:, 1]).mean() > 0.9
+    again = model.emptied().partial_fit(x).sample(500, random_state=0, missing=True)
+    assert np.isnan(again[:, 0]).mean() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_invented_in_a_column_without_numbers(kind, birds):
+    frame = birds.to_pandas().assign(none=np.nan)
+    model = likely.Model(kind, progress=False).fit(frame)
+    assert model.impute(frame)["none"].isna().all()
+    assert model.impute(frame, how="draw", random_state=0)["none"].isna().all()
+    assert pd.isna(model.sample(5, random_state=0)["none"].to_pandas()).all()
+
+
+def test_similar_rows_in_parts_are_those_of_all(models, birds, monkeypatch):
+    want = models["combined"].similar(birds, birds, k=3)
+    monkeypatch.setattr("likely.model.table_questions._LIKENESSES", 1000)
+    np.testing.assert_array_equal(models["combined"].similar(birds, birds, k=3), want)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"body_mass_g": [4000, 5000]}, r"a range \(low, high\), or a set of values in braces, got \[4000, 5000\]"),
+        ({"species": ["Adelie"]}, "a set of values in braces"),
+        ({"body_mass_g": slice(4000, None)}, "a range"),
+        ({"body_mass_g": ">4000"}, "expected a number of .*body_mass_g.*got '>4000'"),
+    ],
+)
+def test_evidence_in_other_forms_is_refused_in_a_sentence(models, given, words):
+    with pytest.raises(ValueError, match=words):
+        models["combined"].distribution("sex", given=given)
+
+
+def test_a_target_is_refused(birds):
+    with pytest.raises(ValueError, match="expected no target, got 'species'"):
+        likely.Model().fit(birds, "species")

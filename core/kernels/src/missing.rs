@@ -114,7 +114,7 @@ fn inverse(factor: &[f64], m: usize) -> Vec<f64> {
 }
 
 #[inline(always)]
-fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
     let ((a, rest_of_a), (b, rest_of_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     for (a, b) in a.iter().zip(b) {

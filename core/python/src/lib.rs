@@ -121,9 +121,9 @@ mod _core {
     };
     #[pymodule_export]
     use crate::trees::{
-        conditional_bins, hidden_draw, hidden_log_densities, hidden_posteriors, hidden_step, mutual_information,
-        normal_distribution, normal_quantiles, pair_counts, table_information, tree_counts, tree_draw,
-        tree_last_levels, tree_log_densities, tree_marginals,
+        given_others, hidden_draw, hidden_left_out, hidden_log_densities, hidden_posteriors, hidden_step,
+        mutual_information, normal_bins, normal_distribution, normal_quantiles, pair_counts, table_information,
+        tree_counts, tree_draw, tree_last_levels, tree_left_out, tree_log_densities, tree_marginals,
     };
     #[pymodule_export]
     use crate::words::{KnownWords, collect_amounts, merge_amounts, score_texts, term_orders};

@@ -3,9 +3,9 @@
 use crate::arrays::{
     Answer, Array1, Array2, Arrays, Numbers, Table, Vector, Weights, check_sizes, matrix, refuse, shaped, unfit,
 };
-use likely_kernels::trees::hidden::{self, HiddenTree, Rows};
+use likely_kernels::trees::hidden::{self, HiddenTree, Rows, Supports};
 use likely_kernels::trees::information::{self, Columns};
-use likely_kernels::trees::{Cells, Trees, counts, draw, messages};
+use likely_kernels::trees::{Cells, Trees, counts, draw, left_out, messages};
 use likely_kernels::{conditional_bins as conditional, special};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -80,6 +80,27 @@ pub fn tree_last_levels<'py>(
     matrix(py, found, codes.shape()[0], trees.components() * columns.len())
 }
 
+/// Every observed cell left out of its row: log p of the others, their distribution of the cell, responsibilities of components and
+/// p(last level) without it, of which the last two are rows × columns × components.
+#[pyfunction]
+pub fn tree_left_out<'py>(
+    py: Python<'py>,
+    tree: TreeArrays<'py>,
+    codes: Table<'py, i16>,
+    evidence: Option<Vector<'py>>,
+    others: Numbers<'py>,
+) -> Answer<Arrays<'py>> {
+    let trees = trees(&tree)?;
+    let cells = cells(&codes, evidence.as_deref(), &trees)?;
+    let ([n, d], k) = (codes.shape(), trees.components());
+    check_sizes(&[(others.len(), n * d * k)])?;
+    let others = &*others;
+    let found = py.detach(|| left_out::left_out(&trees, &cells, others));
+    let all = trees.levels.iter().map(|&size| size as usize).sum();
+    let each = &[n, d, k][..];
+    shaped(py, [(found.logs, &[n, d]), (found.found, &[n, all]), (found.shares, each), (found.last, each)])
+}
+
 /// Φ of every number.
 #[pyfunction]
 pub fn normal_distribution<'py>(py: Python<'py>, x: Vector<'py>) -> Array1<'py> {
@@ -94,25 +115,42 @@ pub fn normal_quantiles<'py>(py: Python<'py>, p: Vector<'py>) -> Array1<'py> {
     py.detach(|| special::of_each(p, special::normal_quantile)).into_pyarray(py)
 }
 
-/// How much of the distribution of one column, where it is missing, lies between edges, mixed by responsibilities.
+/// Cells of some columns given the others of their row, under Gaussians with these inverse covariances: log p over the standard
+/// normal density (0 of a missing cell), mean and deviation, rows × columns × components.
 #[pyfunction]
-pub fn conditional_bins<'py>(
+pub fn given_others<'py>(
     py: Python<'py>,
     cells: Table<'py>,
     mean: Table<'py>,
-    covariance: Numbers<'py>,
-    responsibilities: Table<'py>,
-    column: usize,
+    precision: Numbers<'py>,
+    columns: Vec<usize>,
+) -> Answer<Arrays<'py>> {
+    let ([n, width], k) = (cells.shape(), mean.shape()[0]);
+    check_sizes(&[(mean.len(), k * width), (precision.len(), k * width * width)])?;
+    let columns = asked(columns, width)?;
+    if width == 0 {
+        return refuse("there are no columns");
+    }
+    let (cells, gaussians) = (&*cells, conditional::Gaussians { mean: &mean, precision: &precision, width });
+    let found = py.detach(|| conditional::given_others(cells, &gaussians, &columns));
+    let shape = &[n, columns.len(), k][..];
+    shaped(py, [(found.log, shape), (found.mean, shape), (found.deviation, shape)])
+}
+
+/// How much of normal distributions lies between edges, mixed by shares: of cells × components, cells × (edges + 1).
+#[pyfunction]
+pub fn normal_bins<'py>(
+    py: Python<'py>,
+    mean: Table<'py>,
+    deviation: Table<'py>,
+    shares: Table<'py>,
     edges: Vector<'py>,
 ) -> Answer<Array2<'py>> {
-    let [rows, width] = cells.shape();
-    let k = mean.shape()[0];
-    check_sizes(&[(mean.len(), k * width), (covariance.len(), k * width * width), (responsibilities.len(), rows * k)])?;
-    asked(vec![column], width)?;
-    let gaussians = conditional::Gaussians { mean: &mean, covariance: &covariance, width };
-    let (cells, shares, edges) = (&*cells, &*responsibilities, &*edges);
-    let found = py.detach(|| conditional::collect(cells, &gaussians, shares, column, edges));
-    matrix(py, found, rows, edges.len() + 1)
+    let [cells, k] = mean.shape();
+    check_sizes(&[(deviation.len(), mean.len()), (shares.len(), mean.len())])?;
+    let (mean, deviation, shares, edges) = (&*mean, &*deviation, &*shares, &*edges);
+    let found = py.detach(|| conditional::normal_bins(mean, deviation, shares, k, edges));
+    matrix(py, found, cells, edges.len() + 1)
 }
 
 /// The expected counts of all tables.
@@ -281,6 +319,27 @@ pub fn hidden_posteriors<'py>(
     let columns = asked(columns, tree.levels.len())?;
     let found = py.detach(|| hidden::posteriors(&tree, &given, &columns));
     matrix(py, found, rows.0.shape()[0], columns.len() * tree.states)
+}
+
+/// Every observed cell left out of its row: log p of the others, and their distribution of the cell on the supports of columns
+/// that these tables are of (column after column, states × values).
+#[pyfunction]
+pub fn hidden_left_out<'py>(
+    py: Python<'py>,
+    tree: HiddenArrays<'py>,
+    rows: HiddenRows<'py>,
+    sizes: Vector<'py, i32>,
+    tables: Vector<'py>,
+) -> Answer<(Array2<'py>, Array2<'py>)> {
+    let tree = hidden_tree(&tree)?;
+    let given = hidden_rows(&rows, &tree)?;
+    let supports = Supports { sizes: &sizes, tables: &tables };
+    if !supports.fit(&tree) {
+        return unfit("tables of supports");
+    }
+    let (logs, found) = py.detach(|| hidden::left_out(&tree, &given, &supports));
+    let [n, d] = rows.0.shape();
+    Ok((matrix(py, logs, n, d)?, matrix(py, found, n, sizes.iter().map(|&size| size as usize).sum())?))
 }
 
 /// Draws the hidden states of every row: rows × columns.

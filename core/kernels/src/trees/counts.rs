@@ -13,7 +13,7 @@ const LEAST: usize = 2048;
 pub fn expected(trees: &Trees, cells: &Cells, responsibilities: &[f64]) -> Vec<f64> {
     let (d, k) = (trees.width(), trees.components());
     let rows = cells.codes.len() / d;
-    let prepared = Prepared::new(trees);
+    let prepared = Prepared::new(trees, rows);
     let every = vec![true; d];
     let piece = rows.div_ceil(PIECES).max(LEAST);
     let found = threads::map(rows.div_ceil(piece), rows * d * k * 2, |index| {

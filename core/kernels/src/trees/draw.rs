@@ -40,7 +40,7 @@ pub fn choose(weights: impl Iterator<Item = f64> + Clone, share: f64) -> usize {
 /// Draws the cells of every row that are not observed, from its component: rows × columns of levels.
 pub fn draw(trees: &Trees, cells: &Cells, components: &[i32], seed: u64) -> Vec<i16> {
     let d = trees.width();
-    let prepared = Prepared::new(trees);
+    let prepared = Prepared::new(trees, cells.codes.len() / d);
     let mut out = cells.codes.to_vec();
     let Ok::<(), Infallible>(()) = threads::for_each(&mut out, PIECE * d, cells.codes.len() * 16, |piece, out| {
         let mut scratch = prepared.scratch();

@@ -16,6 +16,9 @@ const TILE: usize = 32;
 const LANES: usize = 8;
 const PIECES: usize = 16;
 const LEAST: usize = 1024;
+/// So many rows where columns are more than [`WIDE`].
+const LEAST_OF_WIDE: usize = 128;
+const WIDE: usize = 128;
 /// A product of so many messages is divided by its largest number before the next.
 const CHILDREN: usize = 8;
 
@@ -128,6 +131,8 @@ struct Tile {
     /// one column's rows × states
     without: Vec<f64>,
     log: [f64; TILE],
+    /// columns × rows: the logarithm of what was divided out of each belief
+    taken_out: Vec<f64>,
 }
 
 /// out (m × stride) += a (m × inner, in any order) b (inner × stride), where `stride` is a multiple of the lanes.
@@ -238,6 +243,7 @@ impl<'a> Prepared<'a> {
             posterior: vec![0.0; size],
             without: vec![0.0; TILE * self.stride],
             log: [0.0; TILE],
+            taken_out: vec![0.0; self.tree.width() * TILE],
         }
     }
 
@@ -288,6 +294,7 @@ impl<'a> Prepared<'a> {
         tile.log.fill(0.0);
         for &column in self.tree.order.iter().rev() {
             let column = column as usize;
+            let before = tile.log;
             let belief = &mut tile.belief[column * size..][..n * stride];
             for (line, (row, log)) in belief.chunks_exact_mut(stride).zip(range.clone().zip(&mut tile.log)) {
                 *log += self.emit::<FUSED>(column, row, rows, line);
@@ -302,6 +309,10 @@ impl<'a> Prepared<'a> {
             if self.children[column].is_empty() {
                 scale(belief, stride, &mut tile.log);
             }
+            let taken_out = &mut tile.taken_out[column * TILE..][..TILE];
+            for (out, (after, before)) in taken_out.iter_mut().zip(tile.log.iter().zip(before)) {
+                *out = after - before;
+            }
             if self.tree.parents[column] >= 0 {
                 let message = &mut tile.message[column * size..][..n * stride];
                 message.fill(0.0);
@@ -315,44 +326,45 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// p(state | what is known, but for the column and what lies below it), into `above`, for a column whose parent has its
+    /// posterior. What the parent's state is without the column stays in `tile.without`.
+    #[inline(always)]
+    fn descend<const FUSED: bool>(&self, column: usize, n: usize, tile: &mut Tile, above: &mut [f64]) {
+        let (stride, size) = (self.stride, TILE * self.stride);
+        let Ok(parent) = usize::try_from(self.tree.parents[column]) else {
+            above.chunks_exact_mut(stride).for_each(|line| line.copy_from_slice(&self.root));
+            return;
+        };
+        let message = &tile.message[column * size..][..n * stride];
+        let posterior = &tile.posterior[parent * size..][..n * stride];
+        let without = &mut tile.without[..n * stride];
+        without.iter_mut().zip(posterior).zip(message).for_each(|((q, p), m)| *q = ratio(*p, *m));
+        above.fill(0.0);
+        let square = &self.down[column * stride * stride..][..stride * stride];
+        multiply::<FUSED>(without, (stride, 1), (n, self.tree.states), square, stride, above);
+    }
+
     /// After `upward`: p(state | what is known) of every column, and if asked for the counts of pairs of states.
     #[inline(always)]
     fn downward<const FUSED: bool>(&self, n: usize, tile: &mut Tile, weights: &[f64], mut counts: Option<&mut [f64]>) {
         let (stride, size) = (self.stride, TILE * self.stride);
+        let mut above = vec![0.0; n * stride];
         for &column in self.tree.order {
             let column = column as usize;
+            self.descend::<FUSED>(column, n, tile, &mut above);
             let belief = &tile.belief[column * size..][..n * stride];
-            let Ok(parent) = usize::try_from(self.tree.parents[column]) else {
-                let posterior = &mut tile.posterior[column * size..][..n * stride];
-                for (own, belief) in posterior.chunks_exact_mut(stride).zip(belief.chunks_exact(stride)) {
-                    own.iter_mut().zip(belief).zip(&self.root).for_each(|((own, b), p)| *own = b * p);
-                    divide(own);
-                }
-                continue;
-            };
-            let message = &tile.message[column * size..][..n * stride];
-            let above = &tile.posterior[parent * size..][..n * stride];
-            let without = &mut tile.without[..n * stride];
-            without.iter_mut().zip(above).zip(message).for_each(|((q, above), m)| *q = ratio(*above, *m));
             let posterior = &mut tile.posterior[column * size..][..n * stride];
-            posterior.fill(0.0);
-            let square = column * stride * stride..(column + 1) * stride * stride;
-            multiply::<FUSED>(
-                without,
-                (stride, 1),
-                (n, self.tree.states),
-                &self.down[square.clone()],
-                stride,
-                posterior,
-            );
-            for (i, (own, belief)) in posterior.chunks_exact_mut(stride).zip(belief.chunks_exact(stride)).enumerate() {
-                own.iter_mut().zip(belief).for_each(|(own, b)| *own *= b);
-                let total = divide(own);
-                let factor = ratio(weights[i], total);
+            let without = &mut tile.without[..n * stride];
+            posterior.iter_mut().zip(above.iter().zip(belief)).for_each(|(own, (a, b))| *own = a * b);
+            for (i, own) in posterior.chunks_exact_mut(stride).enumerate() {
+                let factor = ratio(weights[i], divide(own));
                 without[i * stride..][..stride].iter_mut().for_each(|q| *q *= factor);
             }
-            if let Some(counts) = counts.as_deref_mut() {
+            if self.tree.parents[column] >= 0
+                && let Some(counts) = counts.as_deref_mut()
+            {
                 // Σ q(parent) belief(child): times the table it is what is expected of the pair
+                let square = column * stride * stride..(column + 1) * stride * stride;
                 multiply::<FUSED>(without, (1, stride), (self.tree.states, n), belief, stride, &mut counts[square]);
             }
         }
@@ -428,10 +440,24 @@ fn divide(line: &mut [f64]) -> f64 {
     total
 }
 
-/// Rows cut into pieces by their number alone.
-fn pieces(rows: usize) -> Vec<Range<usize>> {
-    let piece = rows.div_ceil(PIECES).max(LEAST).next_multiple_of(TILE);
+/// Rows cut into pieces by their number, and that of columns, alone.
+fn pieces(rows: usize, width: usize) -> Vec<Range<usize>> {
+    let least = if width > WIDE { LEAST_OF_WIDE } else { LEAST };
+    let piece = rows.div_ceil(PIECES).max(least).next_multiple_of(TILE);
     (0..rows.div_ceil(piece)).map(|i| i * piece..((i + 1) * piece).min(rows)).collect()
+}
+
+/// What is made of every piece, in their order; every thread has one tile for all of its own.
+fn of_pieces<T: Send>(
+    pieces: usize,
+    steps: usize,
+    prepared: &Prepared,
+    f: impl Fn(&mut Tile, usize) -> T + Sync + Send,
+) -> Vec<T> {
+    let taken = threads::map_with(pieces, steps, || prepared.tile(), f);
+    let mut found: Vec<_> = taken.into_iter().flat_map(|thread| thread.pieces).collect();
+    found.sort_unstable_by_key(|(i, _)| *i);
+    found.into_iter().map(|(_, part)| part).collect()
 }
 
 fn tiles(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
@@ -453,19 +479,24 @@ fn log_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<u
 pub fn log_densities(tree: &HiddenTree, rows: &Rows) -> Vec<f64> {
     let n = rows.codes.len() / tree.width();
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
+    let pieces = pieces(n, tree.width());
     let steps = n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(log_piece(&prepared, rows, pieces[i].clone()))).concat()
 }
 
 #[inline(always)]
-fn step_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<usize>) -> (Vec<f64>, Sums) {
-    let (mut tile, mut sums, mut logs) = (prepared.tile(), prepared.sums(), Vec::with_capacity(range.len()));
+fn step_piece<const FUSED: bool>(
+    prepared: &Prepared,
+    rows: &Rows,
+    range: Range<usize>,
+    tile: &mut Tile,
+) -> (Vec<f64>, Sums) {
+    let (mut sums, mut logs) = (prepared.sums(), Vec::with_capacity(range.len()));
     for range in tiles(range) {
         let weights: Vec<f64> = range.clone().map(|row| rows.weights.map_or(1.0, |weights| weights[row])).collect();
-        prepared.upward::<FUSED>(rows, range.clone(), &mut tile);
-        prepared.downward::<FUSED>(range.len(), &mut tile, &weights, Some(&mut sums.transitions));
-        prepared.add_emissions(rows, range.clone(), &tile, &weights, &mut sums);
+        prepared.upward::<FUSED>(rows, range.clone(), tile);
+        prepared.downward::<FUSED>(range.len(), tile, &weights, Some(&mut sums.transitions));
+        prepared.add_emissions(rows, range.clone(), tile, &weights, &mut sums);
         logs.extend_from_slice(&tile.log[..range.len()]);
     }
     (logs, sums)
@@ -475,9 +506,10 @@ fn step_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<
 pub fn step(tree: &HiddenTree, rows: &Rows) -> (Vec<f64>, Sums) {
     let (n, d, k) = (rows.codes.len() / tree.width(), tree.width(), tree.states);
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
-    let found =
-        threads::map(pieces.len(), 3 * n * d * k * k, |i| dispatch!(step_piece(&prepared, rows, pieces[i].clone())));
+    let pieces = pieces(n, tree.width());
+    let found = of_pieces(pieces.len(), 3 * n * d * k * k, &prepared, |tile, i| {
+        dispatch!(step_piece(&prepared, rows, pieces[i].clone(), tile))
+    });
     let (mut logs, mut total) = (Vec::with_capacity(n), prepared.sums());
     for (part, sums) in found {
         logs.extend(part);
@@ -530,10 +562,126 @@ fn posterior_piece<const FUSED: bool>(
 pub fn posteriors(tree: &HiddenTree, rows: &Rows, columns: &[usize]) -> Vec<f64> {
     let n = rows.codes.len() / tree.width();
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
+    let pieces = pieces(n, tree.width());
     let steps = 2 * n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(posterior_piece(&prepared, rows, pieces[i].clone(), columns)))
         .concat()
+}
+
+/// What columns are like in every state, on whatever support answers have.
+pub struct Supports<'a> {
+    /// how many values every column has
+    pub sizes: &'a [i32],
+    /// column after column: states × values
+    pub tables: &'a [f64],
+}
+
+impl Supports<'_> {
+    /// Whether there is a table of every column.
+    pub fn fit(&self, tree: &HiddenTree) -> bool {
+        self.sizes.len() == tree.width()
+            && self.sizes.iter().all(|&size| size > 0)
+            && self.sizes.iter().map(|&size| size as usize).sum::<usize>() * tree.states == self.tables.len()
+    }
+
+    /// Tables whose lines are padded, and where each begins.
+    fn padded(&self, states: usize) -> (Vec<f64>, Vec<usize>) {
+        let (mut tables, mut starts, mut rest) = (vec![], vec![], self.tables);
+        for &size in self.sizes {
+            let size = size as usize;
+            let (own, after) = rest.split_at(states * size);
+            rest = after;
+            starts.push(tables.len());
+            for line in own.chunks_exact(size) {
+                tables.extend_from_slice(line);
+                tables.resize(tables.len().next_multiple_of(LANES), 0.0);
+            }
+        }
+        (tables, starts)
+    }
+}
+
+/// The likelihood of what lies below a column, without its own cell, of every state, into `below`; and what was divided out.
+fn likelihood_below(tile: &Tile, children: &[usize], (n, stride): (usize, usize), below: &mut [f64]) -> [f64; TILE] {
+    let mut log = [0.0; TILE];
+    below.fill(1.0);
+    for children in children.chunks(CHILDREN) {
+        for &child in children {
+            let message = &tile.message[child * TILE * stride..][..n * stride];
+            below.iter_mut().zip(message).for_each(|(b, m)| *b *= m);
+        }
+        scale(below, stride, &mut log);
+    }
+    log
+}
+
+#[inline(always)]
+fn left_out_tile<const FUSED: bool>(
+    prepared: &Prepared,
+    rows: &Rows,
+    range: Range<usize>,
+    supports: &Supports,
+    (tables, starts): (&[f64], &[usize]),
+    tile: &mut Tile,
+) -> (Vec<f64>, Vec<f64>) {
+    let (tree, stride, n) = (prepared.tree, prepared.stride, range.len());
+    let (d, k, size) = (tree.width(), tree.states, TILE * stride);
+    let places = offsets(supports.sizes);
+    let all = places[d];
+    let (mut logs, mut found) = (vec![0.0; n * d], vec![0.0; n * all]);
+    let (mut above, mut below) = (vec![0.0; n * stride], vec![0.0; n * stride]);
+    let widest = supports.sizes.iter().copied().max().unwrap_or(0) as usize;
+    let mut values = vec![0.0; n * widest.next_multiple_of(LANES)];
+    prepared.upward::<FUSED>(rows, range.clone(), tile);
+    for &column in tree.order {
+        let column = column as usize;
+        prepared.descend::<FUSED>(column, n, tile, &mut above);
+        let belief = &tile.belief[column * size..][..n * stride];
+        let posterior = &mut tile.posterior[column * size..][..n * stride];
+        posterior.iter_mut().zip(above.iter().zip(belief)).for_each(|(own, (a, b))| *own = a * b);
+        let mut whole = [0.0; TILE];
+        for (own, whole) in posterior.chunks_exact_mut(stride).zip(&mut whole) {
+            *whole = divide(own);
+        }
+        let there = |i: &usize| rows.codes[(range.start + i) * d + column] >= 0;
+        if !(0..n).any(|i| there(&i)) {
+            continue;
+        }
+        let taken_out = likelihood_below(tile, &prepared.children[column], (n, stride), &mut below);
+        above.iter_mut().zip(&below).for_each(|(own, b)| *own *= b);
+        for (i, own) in above.chunks_exact_mut(stride).enumerate() {
+            let without = divide(own).ln() + taken_out[i];
+            if there(&i) {
+                let with = whole[i].ln() + tile.taken_out[column * TILE + i];
+                let log = tile.log[i] + without - with;
+                logs[i * d + column] = if log.is_nan() { f64::NEG_INFINITY } else { log };
+            }
+        }
+        let width = supports.sizes[column] as usize;
+        let padded = width.next_multiple_of(LANES);
+        let values = &mut values[..n * padded];
+        values.fill(0.0);
+        multiply::<FUSED>(&above, (stride, 1), (n, k), &tables[starts[column]..], padded, values);
+        for i in (0..n).filter(there) {
+            found[i * all + places[column]..][..width].copy_from_slice(&values[i * padded..][..width]);
+        }
+    }
+    (logs, found)
+}
+
+/// Leaves every observed cell out of its row: log p(the other cells), rows × columns, and the distribution of the cell given the
+/// others, rows × the values of all columns, one after the other. 0 of cells that are not observed.
+pub fn left_out(tree: &HiddenTree, rows: &Rows, supports: &Supports) -> (Vec<f64>, Vec<f64>) {
+    let n = rows.codes.len() / tree.width();
+    let prepared = Prepared::new(tree);
+    let (tables, starts) = supports.padded(tree.states);
+    let steps = 3 * n * tree.width() * tree.states * tree.states;
+    let of_tile = |tile: &mut Tile, i: usize| {
+        let range = i * TILE..((i + 1) * TILE).min(n);
+        dispatch!(left_out_tile(&prepared, rows, range, supports, (&tables, &starts), tile))
+    };
+    let (logs, found): (Vec<_>, Vec<_>) = of_pieces(n.div_ceil(TILE), steps, &prepared, of_tile).into_iter().unzip();
+    (logs.concat(), found.concat())
 }
 
 #[inline(always)]
@@ -565,7 +713,7 @@ fn draw_piece<const FUSED: bool>(prepared: &Prepared, rows: &Rows, range: Range<
 pub fn draw(tree: &HiddenTree, rows: &Rows, seed: u64) -> Vec<i16> {
     let n = rows.codes.len() / tree.width();
     let prepared = Prepared::new(tree);
-    let pieces = pieces(n);
+    let pieces = pieces(n, tree.width());
     let steps = n * tree.width() * tree.states * tree.states;
     threads::map(pieces.len(), steps, |i| dispatch!(draw_piece(&prepared, rows, pieces[i].clone(), seed))).concat()
 }
@@ -678,6 +826,40 @@ mod tests {
             .abs()
                 < 1e-9
         );
+    }
+
+    #[test]
+    fn a_cell_that_is_left_out_is_a_cell_that_is_hidden() {
+        let small = Small::new();
+        let tree = small.tree();
+        let codes: Vec<i16> = (0..3 * 3 * 4).flat_map(|i| [i % 3 - 1, i / 3 % 3 - 1, i / 9 - 1]).collect();
+        let scores: Vec<f64> = (0..36).map(|i| f64::from(i) / 10.0 - 1.5).collect();
+        let rows = Rows { codes: &codes, scores: &scores, evidence: None, weights: None };
+        let tables = [0.1, 0.9, 0.8, 0.2, 0.5, 0.2, 0.3, 0.1, 0.1, 0.8, 0.6, 0.4, 0.0, 1.0];
+        let supports = Supports { sizes: &[2, 3, 2], tables: &tables };
+        assert!(supports.fit(&tree) && !Supports { sizes: &[2, 2, 3], tables: &tables[1..] }.fit(&tree));
+        let (logs, found) = left_out(&tree, &rows, &supports);
+        let mut at = 0;
+        for (column, width) in [2, 3, 2].into_iter().enumerate() {
+            let mut hidden = codes.clone();
+            hidden.iter_mut().skip(column).step_by(3).for_each(|code| *code = -1);
+            let rows = Rows { codes: &hidden, scores: &scores, evidence: None, weights: None };
+            let (want, states) = (log_densities(&tree, &rows), posteriors(&tree, &rows, &[column]));
+            for (row, code) in codes.iter().skip(column).step_by(3).enumerate() {
+                let found = &found[row * 7 + at..][..width];
+                if *code < 0 {
+                    assert!(logs[row * 3 + column] == 0.0 && found.iter().all(|&p| p == 0.0));
+                    continue;
+                }
+                assert!((logs[row * 3 + column] - want[row]).abs() < 1e-13);
+                for (x, p) in found.iter().enumerate() {
+                    let table = &tables[2 * at..];
+                    let want = states[row * 2] * table[x] + states[row * 2 + 1] * table[width + x];
+                    assert!((p - want).abs() < 1e-14, "{row} {column} {p} {want}");
+                }
+            }
+            at += width;
+        }
     }
 
     #[test]

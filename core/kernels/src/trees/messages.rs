@@ -13,6 +13,7 @@ const SMALL: f64 = 1e-100;
 pub struct Prepared<'a> {
     pub trees: &'a Trees<'a>,
     pub offsets: Vec<usize>,
+    /// of all tables; none if rows are so few that each takes those that it needs
     logs: Vec<f64>,
     by_child: Vec<f64>,
     longest: usize,
@@ -38,7 +39,9 @@ impl Scratch {
 }
 
 impl<'a> Prepared<'a> {
-    pub fn new(trees: &'a Trees<'a>) -> Self {
+    /// For so many rows.
+    pub fn new(trees: &'a Trees<'a>, rows: usize) -> Self {
+        let few = rows * trees.parents.len() < trees.tables.len();
         let mut by_child = vec![0.0; trees.tables.len()];
         for component in 0..trees.components() {
             for column in trees.ordered(component) {
@@ -55,10 +58,21 @@ impl<'a> Prepared<'a> {
         Self {
             trees,
             offsets: offsets(trees.levels),
-            logs: trees.tables.iter().map(|p| p.ln()).collect(),
+            logs: if few { vec![] } else { trees.tables.iter().map(|p| p.ln()).collect() },
             by_child,
             longest: trees.levels.iter().copied().max().unwrap_or(0) as usize,
         }
+    }
+
+    /// The logarithm of a number of the tables.
+    #[inline]
+    pub fn log(&self, at: usize) -> f64 {
+        if self.logs.is_empty() { self.trees.tables[at].ln() } else { self.logs[at] }
+    }
+
+    /// What a level of a column says to its parent: the table that begins here, for every level of the parent.
+    pub fn message(&self, start: usize, level: usize, above: usize) -> &[f64] {
+        &self.by_child[start + level * above..][..above]
     }
 
     pub fn scratch(&self) -> Scratch {
@@ -71,6 +85,28 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Where the tables of a component are, children before parents: column, parent (of the root itself), start, and how
+    /// many levels the column has (of the root 0, so that its parent does not count).
+    fn places(&self, component: usize) -> Vec<[usize; 4]> {
+        let trees = self.trees;
+        let of = |column| {
+            let start = trees.start(component, column);
+            match trees.parent(component, column) {
+                Some(parent) => [column, parent, start, trees.size(column)],
+                None => [column, column, start, 0],
+            }
+        };
+        trees.ordered(component).rev().map(of).collect()
+    }
+
+    /// log p(row) of a row without missing cells: a sum over the tables, in the order of [`Self::upward`].
+    #[inline]
+    fn look_up(&self, places: &[[usize; 4]], row: &[i16]) -> f64 {
+        places.iter().fold(0.0, |log, &[column, parent, start, size]| {
+            log + self.log(start + row[parent] as usize * size + row[column] as usize)
+        })
+    }
+
     /// log p(what is known of a row) under a component. What [`Self::downward`] needs is left in the scratch.
     pub fn upward(&self, component: usize, row: &[i16], evidence: Option<&[f64]>, scratch: &mut Scratch) -> f64 {
         let trees = self.trees;
@@ -81,11 +117,11 @@ impl<'a> Prepared<'a> {
             let parent = trees.parent(component, column);
             if let Ok(x) = usize::try_from(code) {
                 match parent.map(|parent| (parent, usize::try_from(row[parent]))) {
-                    None => log += self.logs[start + x],
-                    Some((_, Ok(p))) => log += self.logs[start + p * size + x],
+                    None => log += self.log(start + x),
+                    Some((_, Ok(p))) => log += self.log(start + p * size + x),
                     Some((parent, Err(_))) => {
                         let above = trees.size(parent);
-                        let message = &self.by_child[start + x * above..][..above];
+                        let message = self.message(start, x, above);
                         log += take_in(self.offsets[parent], message, parent, row, evidence, scratch);
                     }
                 }
@@ -268,7 +304,7 @@ fn take_in(
 }
 
 #[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     // Four sums side by side: the order does not depend on the machine.
     let mut sums = [0.0; 4];
     let (a4, a_rest) = a.as_chunks::<4>();
@@ -291,14 +327,20 @@ pub fn ratio(a: f64, b: f64) -> f64 {
 /// log p(what is known of each row | component), rows × components.
 pub fn log_densities(trees: &Trees, cells: &Cells) -> Vec<f64> {
     let (d, k) = (trees.width(), trees.components());
-    let prepared = Prepared::new(trees);
+    let prepared = Prepared::new(trees, cells.codes.len() / d);
     let mut out = vec![0.0; cells.codes.len() / d * k];
     let Ok::<(), Infallible>(()) = threads::for_each(&mut out, PIECE * k, cells.codes.len() * k, |piece, out| {
         let mut scratch = prepared.scratch();
         let rows = &cells.codes[piece * PIECE * d..][..out.len() / k * d];
+        let complete: Vec<bool> = rows.chunks_exact(d).map(|row| row.iter().all(|&code| code >= 0)).collect();
         for component in 0..k {
-            for (row, out) in rows.chunks_exact(d).zip(out.chunks_exact_mut(k)) {
-                out[component] = prepared.upward(component, row, cells.evidence, &mut scratch);
+            let places = prepared.places(component);
+            for ((row, &complete), out) in rows.chunks_exact(d).zip(&complete).zip(out.chunks_exact_mut(k)) {
+                out[component] = if complete {
+                    prepared.look_up(&places, row)
+                } else {
+                    prepared.upward(component, row, cells.evidence, &mut scratch)
+                };
             }
         }
         Ok(())
@@ -310,7 +352,7 @@ pub fn log_densities(trees: &Trees, cells: &Cells) -> Vec<f64> {
 /// components): rows × the levels of the wanted columns, one after the other. A cell that is observed is its level for sure.
 pub fn marginals(trees: &Trees, cells: &Cells, responsibilities: &[f64], columns: &[usize]) -> Vec<f64> {
     let (d, k) = (trees.width(), trees.components());
-    let prepared = Prepared::new(trees);
+    let prepared = Prepared::new(trees, cells.codes.len() / d);
     let mut asked = vec![false; d];
     for &column in columns {
         asked[column] = true;
@@ -355,7 +397,7 @@ pub fn marginals(trees: &Trees, cells: &Cells, responsibilities: &[f64], columns
 /// numbers that it is none of the repeated values. 0 where the cell is there, or the row is not the component's.
 pub fn last_levels(trees: &Trees, cells: &Cells, responsibilities: &[f64], columns: &[usize]) -> Vec<f64> {
     let (d, k) = (trees.width(), trees.components());
-    let prepared = Prepared::new(trees);
+    let prepared = Prepared::new(trees, cells.codes.len() / d);
     let mut asked = vec![false; d];
     for &column in columns {
         asked[column] = true;
@@ -413,7 +455,7 @@ pub mod tests {
         tables
     }
 
-    fn tree(tables: &[f64]) -> Trees<'_> {
+    pub fn tree(tables: &[f64]) -> Trees<'_> {
         Trees { levels: &LEVELS, parents: &PARENTS, order: &ORDER, starts: &STARTS, tables }
     }
 
@@ -442,7 +484,7 @@ pub mod tests {
         found
     }
 
-    fn rows() -> Vec<i16> {
+    pub fn rows() -> Vec<i16> {
         (0..3 * 4 * 3 * 5)
             .flat_map(|i| {
                 [i % 3 - 1, i / 3 % 4 - 1, if i / 12 % 3 == 2 { EVIDENCE } else { i / 12 % 3 - 1 }, i / 36 - 1]
@@ -450,7 +492,7 @@ pub mod tests {
             .collect()
     }
 
-    const SOFT: [f64; 11] = [0.5, 1.0, 0.2, 0.0, 1.0, 0.3, 0.9, 0.1, 0.2, 0.3, 0.4];
+    pub const SOFT: [f64; 11] = [0.5, 1.0, 0.2, 0.0, 1.0, 0.3, 0.9, 0.1, 0.2, 0.3, 0.4];
 
     #[test]
     fn densities_marginals_and_counts_are_sums_over_all_rows() {

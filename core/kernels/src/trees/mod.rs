@@ -8,6 +8,7 @@ pub mod counts;
 pub mod draw;
 pub mod hidden;
 pub mod information;
+pub mod left_out;
 pub mod messages;
 
 /// A cell of which nothing is known.
