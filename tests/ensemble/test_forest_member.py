@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from forests import with_forests
 from numpy.typing import NDArray
 
 import likely
@@ -222,8 +221,7 @@ def test_broken_codes_are_refused(levels: tuple[str, ...]) -> None:
 
 def test_a_model_is_saved_and_goes_on(tmp_path: Any) -> None:
     birds = penguins()
-    with with_forests():
-        model = Classifier().fit(birds, "species")
+    model = Classifier(forest=True).fit(birds, "species")
     selection = model.selection_
     assert selection is not None
     model.save(tmp_path / "birds.likely")
@@ -236,3 +234,46 @@ def test_a_model_is_saved_and_goes_on(tmp_path: Any) -> None:
     np.testing.assert_array_equal(again.predict_proba(birds), model.predict_proba(birds))
     merged = model.merge(model.emptied().partial_fit(*few))
     assert merged.class_count_.sum() == again.class_count_.sum() + 20
+
+
+@pytest.fixture(scope="module")
+def steps() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Classes on squares of a board: no line, and no Gaussian, tells them apart."""
+    X = np.random.default_rng(3).random((1500, 2))
+    return X, (np.floor(4 * X).sum(axis=1) % 2).astype(int)
+
+
+def test_sharp_thresholds_are_found(steps: Any) -> None:
+    X, y = steps
+    board = Classifier(forest=True).fit(X[:1000], y[:1000])
+    assert board.score(X[1000:], y[1000:]) > 0.9
+    assert Classifier().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) < 0.75
+
+
+def test_reasons_add_up_to_the_log_odds(steps: Any) -> None:
+    X, y = steps
+    model = Classifier(forest=True).fit(X, y)
+    rows = np.vstack([X[:20], [[np.nan, 0.3], [0.7, np.nan]]])
+    found = model.explain(rows)
+    logs = model.predict_log_proba(rows)
+    every = np.arange(len(rows))
+    one, other = (np.searchsorted(model.classes_, part) for part in (found.label, found.against))
+    np.testing.assert_allclose(found.log_odds, logs[every, one] - logs[every, other], atol=1e-9)
+
+
+def test_rows_are_forgotten_and_weights_count(steps: Any) -> None:
+    X, y = steps
+    model = Classifier(forest=True).fit(X, y)
+    want = model.predict_proba(X[:50])
+    more = model.emptied().partial_fit(X[:300], y[:300])
+    both = Classifier(forest=True).fit(X, y).merge(more)
+    assert np.abs(both.predict_proba(X[:50]) - want).max() > 1e-6
+    np.testing.assert_allclose(both.forget(X[:300], y[:300]).predict_proba(X[:50]), want, atol=1e-9)
+    twice = Classifier(forest=True).fit(X[:400], y[:400], np.full(400, 2.0))
+    again = Classifier(forest=True).fit(np.repeat(X[:400], 2, axis=0), np.repeat(y[:400], 2))
+    np.testing.assert_allclose(twice.predict_proba(X[:50]), again.predict_proba(X[:50]), atol=1e-12)
+
+
+def test_a_forest_without_calibration_is_refused(steps: Any) -> None:
+    with pytest.raises(ValueError, match="expected calibrate=True with forest=True"):
+        Classifier(forest=True, calibrate=False).fit(*steps)

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import pytest
 from filebytes import apart, whole
-from forests import with_forests
 from safetensors.numpy import load, save
 
 import likely
@@ -81,9 +80,7 @@ def stored(tmp_path_factory):
             model.partial_fit(rows, LABELS)
         model.save(path)
         found.append((path.read_bytes(), rows))
-    with with_forests():
-        model = Classifier().fit(RECORDS, LABELS)
-    model.save(path)
+    Classifier(forest=True).fit(RECORDS, LABELS).save(path)
     found.append((path.read_bytes(), RECORDS))
     return found
 
