@@ -214,6 +214,36 @@ def score_texts(
 
 _Points = NDArray[Any] | tuple[_Offsets, _Ints, NDArray[Any], int]
 
+_CellCodes = NDArray[np.uint8]
+_Layout = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
+_ForestArrays = tuple[NDArray[np.int64], _Layout, NDArray[np.uint64], int]
+_Counts = tuple[NDArray[np.int64], _Codes, NDArray[Any]]
+_Sampling = tuple[NDArray[np.uint64], float, int]
+
+def forest_grow(
+    codes: _CellCodes,
+    categories: NDArray[np.bool_],
+    classes: int,
+    class_codes: _Codes,
+    weights: _Floats | None,
+    sample: _Sampling,
+    kinds: list[tuple[int, int, bool]],
+) -> tuple[NDArray[np.int64], NDArray[np.uint16], _CellCodes, _CellCodes, NDArray[np.uint64]]: ...
+def forest_layout(
+    trees: tuple[NDArray[np.int64], NDArray[np.uint16], _CellCodes, _CellCodes, NDArray[np.uint64], NDArray[np.bool_]],
+) -> _Layout: ...
+def forest_leaf_counts(
+    trees: _ForestArrays, codes: _CellCodes, classes: int, class_codes: _Codes, weights: _Floats | None
+) -> _Counts: ...
+def forest_node_counts(trees: _ForestArrays, classes: int, leaves: _Counts) -> tuple[_Counts, NDArray[np.float32]]: ...
+def forest_probabilities(
+    trees: _ForestArrays,
+    classes: int,
+    nodes: tuple[_Counts, NDArray[np.float32]],
+    smoothing: tuple[float, float],
+    codes: _CellCodes,
+    own: tuple[_CellCodes, _Codes, _Floats | None, _Sampling] | None,
+) -> _Floats: ...
 def kmeans_run(
     x: _Points,
     weights: _Floats | None,

@@ -236,19 +236,20 @@ class New(NamedTuple):
         """Whether anything was said of how to fit, beside text that stands for a missing cell."""
         return self != New("classifier", {}, (), self.missing, calibrate=True, unlabelled="auto", seed=0)
 
-    def whole(self, joint: str | None = None) -> Any:
+    def whole(self, joint: str | None = None, *, forest: bool = False) -> Any:
         """Return the model of all columns, without a target."""
-        if self.kind != "classifier" or self.together or not self.calibrate or self.unlabelled != "auto" or joint:
+        plain = self.kind == "classifier" and self.calibrate and self.unlabelled == "auto"
+        if not plain or self.together or joint or forest:
             raise ValueError(
-                "expected --target NAME with --model, --together, --no-calibrate, --unlabelled and --joint, which are "
-                "of a classifier, got none"
+                "expected --target NAME with --model, --together, --no-calibrate, --unlabelled, --joint and --forest, "
+                "which are of a classifier, got none"
             )
         from likely.estimators.model import Model
 
         kind: Any = self.members or "combined"
         return Model(kind, columns=self.columns or "auto", missing=tuple(self.missing), random_state=self.seed)
 
-    def model(self, joint: str | None = None) -> Any:
+    def model(self, joint: str | None = None, *, forest: bool = False) -> Any:
         """Return the model of a target; ``joint``: what is to answer all but the class, if that was said."""
         from likely.estimators import Classifier, NaiveBayes
 
@@ -265,15 +266,21 @@ class New(NamedTuple):
         names = [next(csv.reader([names])) for names in self.together]
         common: dict[str, Any] = {"missing": tuple(self.missing), "together": names, "unlabelled": weight}
         if self.kind == "naive-bayes":
+            if forest:
+                raise ValueError("expected --forest of a classifier, got --forest of naive Bayes: leave it out")
             if joint is not None:
                 raise ValueError(f"expected --joint of a classifier, got --joint {joint} of naive Bayes: leave it out")
             return NaiveBayes(self.columns or "auto", **common)
         if joint is not None:
             common["joint"] = joint
+        if forest and not self.calibrate:
+            raise ValueError("expected --forest without --no-calibrate, got both: leave out one of the two")
         if joint in ("tree", "full") and (names or not self.calibrate):
             asked = "--together" if names else "--no-calibrate"
             raise ValueError(f"expected --joint naive with {asked}, got --joint {joint}: leave out one of the two")
-        return Classifier(self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, **common)
+        return Classifier(
+            self.columns or "auto", calibrate=self.calibrate, random_state=self.seed, forest=forest, **common
+        )
 
 
 CLASSIFIER = combined(

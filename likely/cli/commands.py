@@ -84,6 +84,7 @@ def application(context: click.Context, version: bool, install_completion: bool,
     help="What answers of a classifier all but the class, such as what a missing cell was: trees of the columns "
     "and the class, a model of all columns, which takes long, or independent columns.  [default: tree]",
 )
+@flag("--forest", help="Let a forest of trees compare the classes, too: more often right, and slower to fit.")
 @flag("--text-dirs", help="DATA is a folder with one folder for each label, in which every file is a text.")
 @arguments.JSON
 def fit(
@@ -92,6 +93,7 @@ def fit(
     target: str | None,
     new: New,
     joint: str | None,
+    forest: bool,
     form: str | None,
     text_dirs: bool,
     as_json: bool,
@@ -105,7 +107,7 @@ def fit(
         rows, target = folders_of(data), target or LABEL
         new = new._replace(columns={TEXT: "text", **new.columns})
     elif target is None:
-        whole, rows = new.whole(joint), opened(data, form, new.missing)
+        whole, rows = new.whole(joint, forest=forest), opened(data, form, new.missing)
         with progress_bar(rows, "learning"):
             whole.fit(rows)
         _save(whole, output, as_json, start)
@@ -113,7 +115,7 @@ def fit(
     else:
         rows = opened(data, form, new.missing)
     with read_meanwhile(rows, data):
-        model = new.model(joint)
+        model = new.model(joint, forest=forest)
     with progress_bar(rows, "learning"):
         model.fit(rows, target)
     _save(model, output, as_json, start)

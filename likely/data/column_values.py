@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ class CategoryLevels:
 
     levels: tuple[str, ...]
     missing: bool
+    most: ClassVar[int] = MOST_LEVELS
 
     @property
     def size(self) -> int:
@@ -29,8 +30,8 @@ class CategoryLevels:
 
     def validate(self) -> None:
         """Raise ValueError unless the names differ, and are not too many."""
-        if len(self.levels) > MOST_LEVELS or len(set(self.levels)) < len(self.levels):
-            raise ValueError(f"expected at most {MOST_LEVELS} levels that differ from each other, got others")
+        if len(self.levels) > self.most or len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"expected at most {self.most} levels that differ from each other, got others")
 
     def codes(self, table: Table, j: int) -> NDArray[np.intp]:
         """Return the level of every row of a column: its position, −1 where it is at none, −2 where it is missing."""
@@ -155,9 +156,14 @@ def seen_levels(column: CountedColumn) -> tuple[CategoryLevels, Array]:
     >>> seen_levels(CountedColumn(np.array(["no", "yes"], dtype=object), np.array([1.0, 2.0]), 1.0))
     (CategoryLevels(levels=('yes', 'no'), missing=True), array([2., 1., 1.]))
     """
-    kept = np.argsort(-column.counts, kind="stable")[:MOST_LEVELS]  # of equally many, the first by name
+    kept = most_frequent(column, MOST_LEVELS)
     levels = CategoryLevels(tuple(column.values[kept].tolist()), column.missing > 0)
     return levels, np.append(column.counts[kept], [column.missing] if column.missing else [])
+
+
+def most_frequent(column: CountedColumn, most: int) -> NDArray[np.intp]:
+    """Return the indices of at most so many values, the most frequent first; of equally many, the first by name."""
+    return np.argsort(-column.counts, kind="stable")[:most]
 
 
 def gaussian_quantiles(shares: Array) -> Array:

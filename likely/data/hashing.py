@@ -191,7 +191,7 @@ def sample_batches(batches: Sequence[pa.RecordBatch], rows: int) -> list[pa.Reco
     starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
     if starts[-1] <= rows:
         return list(batches)
-    keys = _break_ties(np.concatenate([content_keys(batch) for batch in batches]))
+    keys = break_ties(np.concatenate([content_keys(batch) for batch in batches]))
     chosen = np.sort(np.argpartition(keys, rows)[:rows])
     bounds = np.searchsorted(chosen, starts)
     parts = zip(batches, starts, bounds[:-1], bounds[1:], strict=False)
@@ -233,7 +233,7 @@ def _lowest(kept: list[tuple[Keys, pa.RecordBatch]], rows: int) -> tuple[np.uint
     return highest, [(keys[low], batch.filter(pa.array(low))) for low, keys, batch in chosen if low.any()]
 
 
-def _break_ties(keys: Keys) -> Keys:
+def break_ties(keys: Keys) -> Keys:
     """Return keys of which equal ones are changed, each in another way."""
     ordered = np.sort(keys)
     new = np.append(True, ordered[1:] != ordered[:-1])

@@ -50,9 +50,7 @@ class NumberBins:
             heavy = np.flatnonzero(counts > last[-1] / bins)
             ends = distinct(np.concatenate([nearer, heavy, heavy + 1, np.searchsorted(values, column.splits)]))
             ends = ends[(ends > 0) & (ends < len(values))]
-        low, high = values[ends - 1], values[ends]
-        edges = np.maximum(low + 0.5 * (high - low), np.nextafter(low, high))
-        return cls(edges, column.missing > 0)
+        return cls(edges_between(values, ends), column.missing > 0)
 
     def validate(self) -> None:
         """Raise ValueError unless the edges rise."""
@@ -67,6 +65,12 @@ class NumberBins:
         if absent.any():
             codes[absent] = len(self.edges) + 1 if self.missing else -1
         return codes
+
+
+def edges_between(values: Array, ends: NDArray[np.integer]) -> Array:
+    """Return edges in the middle between the sorted values of some numbers and those just before."""
+    low, high = values[ends - 1], values[ends]
+    return np.asarray(np.maximum(low + 0.5 * (high - low), np.nextafter(low, high)))
 
 
 ColumnBins = NumberBins | CategoryLevels

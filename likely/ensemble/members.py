@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from likely.data.table import Block, Table
 from likely.ensemble.bins import Bins
 from likely.ensemble.calibration import LEAST, log_loss
+from likely.ensemble.codes import CodedColumns
 from likely.ensemble.combinations import Grouped
 from likely.ensemble.features import Features
 from likely.families import Density, Family
@@ -57,6 +58,8 @@ class Member:
 
         Other missing cells say what they said in training.
         """
+        if isinstance(self.encoding, CodedColumns):
+            return self.encoding.encoded(table, uninformative)
         encoded = self.encoding.encoded(table)
         if uninformative is not None and isinstance(self.encoding, Features | Bins | Grouped):
             Block(encoded, None).dense()[self.encoding.spread(uninformative)] = np.nan
@@ -119,8 +122,8 @@ class Folds(NamedTuple):
 class Chosen(NamedTuple):
     """A family, the statistics of all rows, and the log posteriors of each row by the statistics of the other folds.
 
-    Those of rows in no fold are NaN. ``score`` returns those of rows some of whose cells are hidden: it takes these
-    rows, encoded, and their numbers among all.
+    Those of rows in no fold are NaN, and of others that are left out. ``score`` returns those of rows some of whose
+    cells are hidden: it takes these rows, encoded, and their numbers among all.
     """
 
     family: Family
@@ -305,7 +308,7 @@ def choose_mixture(
     return Chosen(part.family, statistics, score(encoded, np.arange(encoded.rows)), score)
 
 
-MemberEncoding = Features | Bins | Grouped | TextColumn | Plain
+MemberEncoding = Features | Bins | Grouped | CodedColumns | TextColumn | Plain
 Chooser = Callable[[Table, Folds], Chosen]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
@@ -15,8 +15,10 @@ from likely.data.distinct import DistinctRows, sample_rows, split_heavy_rows
 from likely.data.table import Block, Table
 from likely.ensemble.bins import BINS, Bins
 from likely.ensemble.calibration import Calibration, log_loss
+from likely.ensemble.codes import CodedColumns
 from likely.ensemble.combinations import Grouped, Groups, with_combinations
 from likely.ensemble.features import Features
+from likely.ensemble.forest import choose_forest
 from likely.ensemble.members import (
     COMPARED,
     Chooser,
@@ -33,6 +35,7 @@ from likely.ensemble.members import (
 from likely.ensemble.missing_patterns import MissingPairs, missing_cells, with_hidden
 from likely.ensemble.splits import with_splits
 from likely.families import Density
+from likely.families.forest import MOST
 from likely.learn.one_pass import collect
 from likely.statistics import Array, Assignment, JointStatistics, Labels, class_proportions, class_weights
 
@@ -143,7 +146,7 @@ class Selection:
         if not np.isin(self.calibrated, self.classes).all():
             raise ValueError("expected biases of classes that were learned, got others")
         encodings = [member.encoding for member in self.members]
-        of = {len(each.columns) if isinstance(each, Features | Bins) else each.of for each in encodings}
+        of = {len(each.columns) if isinstance(each, Features | Bins | CodedColumns) else each.of for each in encodings}
         if of != {width} or [encoding.width for encoding in encodings] != list(widths):
             raise ValueError(f"expected members of {width} columns, encoded as their statistics are, got others")
         if (self.missing.columns >= width).any():
@@ -177,6 +180,7 @@ def select(
     groups: Groups = (),
     guessed: NDArray[np.bool_] | None = None,
     more: Sequence[tuple[MemberEncoding, Chooser]] = (),
+    forest: bool = False,
 ) -> Selection:
     """Choose and fit a classifier on rows whose classes are known.
 
@@ -185,7 +189,7 @@ def select(
     are one row of more weight, and which fold a row is in, or whether it is drawn if there are many, is decided by its
     content and the seed: neither the order of rows nor how often each is written matters. ``groups`` are columns of
     categories that are taken together. Rows whose classes were ``guessed`` are learned from, but nothing is chosen or
-    calibrated by them. ``more`` are further members.
+    calibrated by them. ``more`` are further members; ``forest``: whether a forest of trees is one, too.
 
     >>> generator = np.random.default_rng(0)
     >>> X = generator.standard_normal((200, 2))
@@ -203,6 +207,9 @@ def select(
     drawn = sample_rows(table, apart, SAMPLE, seed) if table.rows > SAMPLE else (table, apart)
     rows = DistinctRows.of(*drawn, seed)
     candidates = [*_candidates(rows, k, groups), *([each] for each in more)]
+    if forest and max(table.columns.width, k) <= MOST:
+        coded = CodedColumns.fitted(rows.columns)
+        candidates.append([(coded, partial(choose_forest, categories=coded.categories, seed=seed))])
     widest = max(encoding.width for alternatives in candidates for encoding, _ in alternatives)
     some = rows.some(max(_MOST_CELLS // max(widest, COMPARED * k), _FEW_ROWS))
     number = _MORE_FOLDS if some.table.rows < _FEW_ROWS else _FOLDS
@@ -227,6 +234,9 @@ def select(
             blocks.append(chosen.statistics)
             scores.append(chosen.log_posteriors[scored])
             scores_of_hidden.append(chosen.score(member.encoded(hidden, gone), numbers))
+        told = np.asarray(np.isfinite([score[:, 0] for score in scores]).all(axis=0))
+        if not told.all():  # a member may leave rows out
+            scores, judged = [score[told] for score in scores], judged.taken(told)
         calibration = Calibration.fitted(scores, judged.codes, judged.weights, biased=k <= _MOST_BIASED)
         statistics = JointStatistics(class_weights(known), tuple(blocks))
         priors = class_proportions(statistics.weights.sums["weight"])

@@ -50,6 +50,10 @@ class Classifier(LabelledEstimator):
         It is ``joint_``, too, if ``calibrate=False`` or if ``columns`` names families, with ``covariance``,
         ``components`` or ``together``, where a column is text, of more than 1000 columns or classes, and
         with "tree" of fewer than 40 rows, too few to hold some out
+    forest
+        whether a forest of 200 classification trees compares classes, too: its leaves keep counts of classes, which
+        add. It is more often right where classes have sharp thresholds or odd shapes and rows are many, and a fit takes
+        several times as long
     calibrate
         choose among models and calibrate their probabilities; otherwise the joint alone compares classes
     covariance
@@ -102,6 +106,7 @@ class Classifier(LabelledEstimator):
     columns: Any = "auto"
     _: KW_ONLY
     joint: Literal["tree", "full", "naive"] = "tree"
+    forest: bool = False
     calibrate: bool = True
     covariance: str = "diagonal"
     components: Any = 1
@@ -117,6 +122,8 @@ class Classifier(LabelledEstimator):
     def plan(self) -> Plan:
         """Return what is to be fitted: families by type, mixtures of components, and an ensemble to compare classes."""
         components = self._components()
+        if self.forest and not self.calibrate:
+            raise ValueError("expected calibrate=True with forest=True, got False: a forest is one of several members")
         # A component needs some imagined rows, or it could be one row.
         pseudo_rows = self.pseudo_rows if components == 1 or self.pseudo_rows else PSEUDO_ROWS
         correlates = self.covariance != "diagonal"
@@ -225,7 +232,15 @@ class Classifier(LabelledEstimator):
             if isinstance(part.family, Together)
         )
         with line:
-            chosen = select(table, assignment, seed=self.random_state, groups=groups, guessed=guessed, more=more)
+            chosen = select(
+                table,
+                assignment,
+                seed=self.random_state,
+                groups=groups,
+                guessed=guessed,
+                more=more,
+                forest=bool(self.forest),
+            )
         return state.with_ensemble(chosen)
 
     def _components(self) -> int | str:

@@ -49,6 +49,7 @@ _OTHERS = {
     "gaussian prior": "families.gaussian:GaussianPrior",
     "covariance prior": "families.covariance_prior:CovariancePrior",
     "flat directions": "families.gaussian:FlatDirections",
+    "forest": "families.forest:Forest",
     "refinement": "families.discounted:Refinement",
     "counting": "families.bag:Counting",
     "analyzer": "text.analyzer:Analyzer",
@@ -60,7 +61,7 @@ _TAGS = {home: tag for tag, home in _RECORDS.items()}
 _ANY = (*_OF_MATRICES, *_OF_TABLES)
 ESTIMATORS = {
     "NaiveBayes": Kind(_ANY, full=False, several=True),
-    "Classifier": Kind((*_ANY, "mixture"), several=True, before=(("joint", "naive"),)),
+    "Classifier": Kind((*_ANY, "mixture"), several=True, before=(("joint", "naive"), ("forest", False))),
     "GaussianDiscriminant": Kind(("gaussian",)),
     "Mixture": Kind(_ANY, several=True),
     "TextClassifier": Kind(("bag of words", "discounted words")),

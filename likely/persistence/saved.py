@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likely.data.schema import Schema
 from likely.data.table import Block, Columns, Table
@@ -15,12 +16,14 @@ from likely.density.labelled_table import LabelledTable, positions
 from likely.density.table import TableJoint
 from likely.ensemble.bins import Bins, ColumnBins
 from likely.ensemble.calibration import Calibration
+from likely.ensemble.codes import CodedColumns, ColumnCodes
 from likely.ensemble.combinations import Grouped, Groups
 from likely.ensemble.features import Feature, Features
 from likely.ensemble.members import Member, Plain, TextColumn
 from likely.ensemble.missing_patterns import MissingPairs
 from likely.ensemble.selection import Selection
 from likely.families import Family, Named, on_one_line
+from likely.families.forest import Forest, LeafStatistics
 from likely.families.regularised import Regularised
 from likely.joint import Part
 from likely.learn.class_mixtures import Mixed, MixedStatistics
@@ -39,6 +42,7 @@ from likely.persistence.validate import (
     check_centres,
     check_classes,
     check_columns,
+    check_leaves,
     check_mixture,
     check_part,
     check_parts,
@@ -196,12 +200,17 @@ def _store(part: Part, statistics: Any, name: str, arrays: Arrays) -> StoredBloc
         offsets, characters = packed_terms(statistics.terms)
         found = {"offsets": offsets, "bytes": characters, "starts": statistics.starts, "codes": statistics.codes}
         arrays.update({f"{name}.{each}": array for each, array in found.items()})
+    elif isinstance(family, Forest):
+        arrays[f"{name}.sizes"] = _narrow(np.diff(statistics.starts))
+        arrays[f"{name}.codes"] = _narrow(statistics.codes)
     elif isinstance(family, Mixed):
         for m, each in enumerate(statistics.components):
             arrays[f"{name}.{m}.weight"] = each.weights.sums["weight"]
             components = (*(components or ()), _store_blocks(family.blocks, each, f"{name}.{m}.", arrays))
     for word, sums in (("sum", statistics.sums), ("lost", statistics.lost or {})):
         arrays.update({f"{name}.{word}.{n}": array for n, array in sums.items()})
+    if isinstance(family, Forest):
+        arrays[f"{name}.sum.count"] = _narrow(statistics.sums["count"])
     if statistics.origin is not None:
         arrays[f"{name}.origin"] = statistics.origin
     if "category" in statistics.labels:
@@ -222,6 +231,8 @@ def _restore(part: Part, stored: StoredBlock, classes: Labels, width: int, name:
     family = part.family
     if family.name in _OF_TEXT:
         return _restore_words(classes, name, arrays)
+    if isinstance(family, Forest):
+        return _restore_leaves(family, classes, name, arrays)
     if isinstance(family, Mixed):
         return _restore_components(family, stored, classes, width, name, arrays)
     none = family.collect(Block(Table(np.empty((0, 1))), None), Assignment(np.zeros(1), np.empty(0, dtype=np.int32)))
@@ -248,6 +259,30 @@ def _restore(part: Part, stored: StoredBlock, classes: Labels, width: int, name:
     )
     check_block(statistics, family, width if part.columns is None else len(part.columns))
     return statistics
+
+
+def _narrow(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in as few bytes as they need: those of a forest are many, small, and mostly whole."""
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if len(numbers) == 0 or (numbers.max() <= np.iinfo(kind).max and not np.any(numbers % 1)):
+            return numbers.astype(kind)
+    return numbers
+
+
+def _widen(name: str, arrays: Given, kind: Any) -> NDArray[Any]:
+    """Return numbers that were narrowed."""
+    array = arrays.get(name)
+    if array is None or array.ndim != 1 or array.dtype not in (np.uint8, np.uint16, np.uint32, kind):
+        raise ValueError(f"expected the array {name!r} of numbers, got another")
+    return array.astype(kind)
+
+
+def _restore_leaves(family: Forest, classes: Labels, name: str, arrays: Given) -> LeafStatistics:
+    """Return the counts at the leaves of a forest."""
+    sizes = _widen(f"{name}.sizes", arrays, np.int64)
+    counts, codes = _widen(f"{name}.sum.count", arrays, np.float64), _widen(f"{name}.codes", arrays, np.int32)
+    check_leaves(sizes, codes, counts, family, len(classes))
+    return LeafStatistics.of(np.concatenate([[0], np.cumsum(sizes)]), codes, counts, classes)
 
 
 def _restore_words(classes: Labels, name: str, arrays: Given) -> Statistics:
@@ -296,6 +331,7 @@ _MEMBERS: dict[str | None, tuple[str, type[Any], Any]] = {
     "left-out categories": ("levels", Bins, tuple[ColumnBins, ...]),
     "discounted words": ("words", TextColumn, tuple[TextColumn]),
     "mixture": ("mixture", Plain, tuple[Plain]),
+    "forest": ("forest", CodedColumns, tuple[ColumnCodes, ...]),
 }
 _SELECTION = "selection"
 
@@ -343,7 +379,7 @@ def restore_selection(chosen: Any, saved: Saved) -> Selection:
 def _store_member(member: Member, name: str, arrays: Arrays) -> dict[str, Any]:
     encoding, family = member.encoding, member.family
     inner = encoding.inner if isinstance(encoding, Grouped) else encoding
-    columns = inner.columns if isinstance(inner, Features | Bins) else (inner,)
+    columns = inner.columns if isinstance(inner, Features | Bins | CodedColumns) else (inner,)
     kind, *_ = _MEMBERS[tag_of(type(family))]
     found: dict[str, Any] = {"kind": kind, "columns": encode(columns, name, arrays)}
     if isinstance(family, Regularised):
@@ -358,7 +394,9 @@ def _store_member(member: Member, name: str, arrays: Arrays) -> dict[str, Any]:
 def _restore_member(described: Any, family: Family, width: int, name: str, arrays: Given) -> Member:
     kind, encodes, columns = _MEMBERS[tag_of(type(family))]
     found = decode(described["columns"], columns, name, arrays)
-    encoding = encodes(found) if encodes in (Features, Bins) else found[0]
+    encoding = encodes(found) if encodes in (Features, Bins, CodedColumns) else found[0]
+    if isinstance(encoding, CodedColumns):
+        encoding.validate()
     if "groups" in described:
         encoding = Grouped(decode(described["groups"], Groups, "groups", arrays), width, encoding)
         encoding.validate()

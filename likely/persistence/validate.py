@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from likely.data.table import Columns
 from likely.families import Family, Gaussian, Numbered, Together, on_one_line
+from likely.families.forest import Forest
 from likely.joint import Part
 from likely.learn.class_mixtures import Mixed
 from likely.persistence.registry import ESTIMATORS, tag_of
@@ -136,6 +137,21 @@ def check_words(parts: Mapping[str, NDArray[Any]], sums: Mapping[str, Array], cl
         _check_numbers(n, array, counted=n != "log size")
     if np.any(sums["documents"] == 0):
         raise ValueError("expected words in some documents, got others")
+
+
+def check_leaves(
+    sizes: NDArray[np.int64], codes: NDArray[np.int32], counts: Array, family: Forest, classes: int
+) -> None:
+    """Raise unless there are counts of some classes, in their order, at each leaf of a forest."""
+    if len(sizes) != family.leaves or (sizes < 0).any() or not sizes.sum() == len(codes) == len(counts):
+        raise ValueError("expected the classes of each leaf and their counts, got others")
+    _check_numbers("count", counts, counted=True)
+    if len(codes) and (codes.min() < 0 or codes.max() >= classes):
+        raise ValueError(f"expected classes below {classes}, got others")
+    first = np.zeros(len(codes) + 1, dtype=bool)
+    first[np.cumsum(sizes) - sizes] = True
+    if np.any(np.diff(codes, prepend=0)[~first[:-1]] <= 0):
+        raise ValueError("expected the classes of each leaf sorted and each once, got others")
 
 
 def check_centres(found: Mapping[str, Array], known: NDArray[np.bool_], width: int) -> None:

@@ -58,6 +58,19 @@ def test_fit_says_what_it_learned(tmp_path, capsys):
     assert (families["body_mass_g"], families["island"], families["year"]) == ("log-normal", "categorical", None)
 
 
+def test_fit_lets_a_forest_compare_classes(tmp_path, capsys):
+    path = tmp_path / "birds.likely"
+    said(capsys, "fit", BIRDS, "-t", "species", "-o", path, "--missing", "NA", "--forest")
+    assert likely.load(path).forest is True
+    for words, message in (
+        (["-t", "species", "--model", "naive-bayes"], "expected --forest of a classifier"),
+        (["-t", "species", "--no-calibrate"], "expected --forest without --no-calibrate"),
+        ([], "expected --target NAME with"),
+    ):
+        assert run(["fit", BIRDS, "-o", str(path), "--missing", "NA", "--forest", *words]) == 2
+        assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("joint", ["tree", "full", "naive"])
 def test_fit_chooses_what_answers_all_but_the_class(joint, tmp_path, capsys):
     path = tmp_path / "birds.likely"

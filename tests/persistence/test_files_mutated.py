@@ -80,6 +80,8 @@ def stored(tmp_path_factory):
             model.partial_fit(rows, LABELS)
         model.save(path)
         found.append((path.read_bytes(), rows))
+    Classifier(forest=True).fit(RECORDS, LABELS).save(path)
+    found.append((path.read_bytes(), RECORDS))
     return found
 
 

@@ -11,6 +11,7 @@ pub mod diagonal_em;
 pub mod evidence;
 pub mod expected;
 pub mod exponents;
+pub mod forest;
 pub mod interrupt;
 pub mod json;
 pub mod keys;

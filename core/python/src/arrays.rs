@@ -1,5 +1,6 @@
 //! What Python gives as what kernels take, what they return as what Python gets, and their errors as Python's.
 
+use likely_kernels::interrupt;
 use likely_kernels::responsibilities::{Assignment, Responsibilities};
 use likely_kernels::source::{BadCell, Domain, Matrix, Source};
 use likely_kernels::{sparse, text::TextError};
@@ -10,6 +11,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::ops::Deref;
+use std::sync::atomic::AtomicBool;
 
 create_exception!(_core, BadCellError, PyValueError, "A cell outside its column's domain: (row, column, value).");
 
@@ -228,4 +230,11 @@ pub type Array2<'py, T = f64> = Bound<'py, PyArray<T, Ix2>>;
 
 pub fn matrix<T: Element>(py: Python<'_>, values: Vec<T>, rows: usize, columns: usize) -> Answer<Array2<'_, T>> {
     Ok(values.into_pyarray(py).reshape([rows, columns])?)
+}
+
+/// Does work of some size while the interpreter is released. Python handles signals in the thread that called: so that thread
+/// looks for them, and another one does the work, which ends soon after it is told to stop.
+pub fn watched<T: Send>(steps: usize, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
+    #[allow(clippy::redundant_closure_for_method_calls)] // its name alone is not general enough
+    interrupt::watched(steps, || Python::attach(|py| py.check_signals()), work)
 }

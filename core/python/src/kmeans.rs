@@ -1,7 +1,8 @@
 //! k-means as Python functions. Rows are a matrix of float32 or float64, or the three arrays of a sparse one.
 
-use crate::arrays::{Answer, Array1, Array2, Table, Vector, Weights, broken_sparse, check_sizes, matrix, refuse};
-use likely_kernels::interrupt;
+use crate::arrays::{
+    Answer, Array1, Array2, Table, Vector, Weights, broken_sparse, check_sizes, matrix, refuse, watched,
+};
 use likely_kernels::kmeans::lloyd::{Settings, distances, nearest, run};
 use likely_kernels::kmeans::order::order;
 use likely_kernels::kmeans::points::Dense;
@@ -12,7 +13,6 @@ use likely_kernels::source::{Cell, Domain, Matrix, Source};
 use ndarray::ArrayView2;
 use numpy::{Element, IntoPyArray, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use std::sync::atomic::AtomicBool;
 
 /// Starts of rows, columns, values, and how many columns there are.
 type SparseArrays<'py, T> = (Vector<'py, i64>, Vector<'py, i32>, Vector<'py, T>, usize);
@@ -63,13 +63,6 @@ macro_rules! with_points {
         let ($points, $sparse) = (&$rows, $is_sparse);
         $py.detach(|| $body)
     }};
-}
-
-/// Does work of some size while the interpreter is released. Python handles signals in the thread that called: so that thread
-/// looks for them, and another one does the work, which ends soon after it is told to stop.
-fn watched<T: Send>(steps: usize, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
-    #[allow(clippy::redundant_closure_for_method_calls)] // its name alone is not general enough
-    interrupt::watched(steps, || Python::attach(|py| py.check_signals()), work)
 }
 
 fn check(x: &Rows, origin: &[f64], centres: &[f64], weights: Option<&[f64]>) -> Answer<()> {

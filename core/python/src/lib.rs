@@ -2,6 +2,7 @@
 
 mod arrays;
 mod evidence;
+mod forest;
 mod kmeans;
 mod scores;
 mod sparse;
@@ -95,6 +96,8 @@ mod _core {
     use crate::evidence::{
         evidence_out_of_fold, exponent_slope, solve_damped, weigh_evidence, word_evidence, word_groups,
     };
+    #[pymodule_export]
+    use crate::forest::{forest_grow, forest_layout, forest_leaf_counts, forest_node_counts, forest_probabilities};
     #[pymodule_export]
     use crate::kmeans::{kmeans_distances, kmeans_missing, kmeans_nearest, kmeans_order, kmeans_plus_plus, kmeans_run};
     #[pymodule_export]
