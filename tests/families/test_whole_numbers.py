@@ -506,8 +506,8 @@ def test_trees_draw_numbers_that_were_learned():
     rng = np.random.default_rng(0)
     frame, y = frame_of_floats(rng), rng.integers(0, 2, 200)
     drawn = Classifier().fit(frame, y).sample(500, random_state=0)[0]
-    for name in frame:
-        assert np.isin(drawn[name], frame[name]).all()
+    for j, name in enumerate(frame):
+        assert np.isin(np.asarray(drawn)[:, j], frame[name]).all()
 
 
 def test_merged_frames_of_floats_span_the_ranges_of_both():
