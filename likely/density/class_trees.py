@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from likely import native
 from likely.density.columns import Codes, Encoded, TableColumn, level_counts
+from likely.density.combination import combination_weights
 from likely.density.structure import Pairs, Structure, maximum_tree
 from likely.density.trees import (
     BINS,
@@ -20,7 +21,6 @@ from likely.density.trees import (
     TreeDensity,
     binned_marginals,
     coarser,
-    combination_weights,
     log_sum_exp,
     smoothed_root,
     taken_or_none,

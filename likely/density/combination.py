@@ -32,7 +32,6 @@ from likely.density.trees import (
     Drawn,
     Learned,
     candidates,
-    combination_weights,
     continued_trees,
     drawn_components,
     fit_tree,
@@ -42,9 +41,12 @@ from likely.density.trees import (
     responsibilities,
     weighted,
 )
+from likely.em import iterate
 from likely.learn.kmeans import read_points, restarts
 from likely.statistics import Array
 
+# Weights of members: a Dirichlet prior of so many rows in all.
+_PRIOR_ROWS = 0.5
 # What members are worth that are left out; and EM steps by which the others take their place.
 _WORTH, _FEW_STEPS = 0.01, 20
 # EM steps of hidden trees at most; where columns are too many for all pairs, so many times the states: later steps of
@@ -383,6 +385,23 @@ def component_shares(member: Density, rows: Encoded, evidence: Evidence | None =
     if spread is None:
         return responsibilities(member.log_components(rows, evidence))
     return responsibilities(spread.summed(member.log_components(spread.rows, evidence)))
+
+
+def combination_weights(
+    logs: Array, weights: Array | None = None, start: Array | None = None, steps: int = 500
+) -> Array:
+    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
+    k = logs.shape[1]
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    counted = np.ones(len(logs)) if weights is None else weights
+
+    def step(w: Array) -> Array:
+        shares = likelihood * w
+        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
+        return np.asarray(found / found.sum())
+
+    start = np.full(k, 1.0 / k) if start is None else start
+    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
 
 
 def members_worth(logs: Array, weights: Array, needed: Sequence[int] = ()) -> tuple[list[int], Array]:

@@ -12,7 +12,7 @@ from likely import native
 from likely.density.columns import Codes, Encoded, TableColumn, level_counts, number_index, scored_numbers
 from likely.density.evidence import Evidence
 from likely.density.left_out import LeftOut
-from likely.density.normal import ndtr, ndtri
+from likely.density.normal import bins_of_normal, ndtr, ndtri
 from likely.density.structure import Structure
 from likely.density.trees import Drawn, Learned
 from likely.em import iterate
@@ -155,11 +155,7 @@ class HiddenTreeDensity:
         if gaussian is None:
             return np.ascontiguousarray(levels.T)
         mean, deviation = gaussian
-        bins = self.columns[j].bins
-        edges = ndtri(np.arange(1, bins) / bins)
-        below = ndtr((edges - mean[:, None]) / deviation[:, None])
-        ends = np.zeros((self.states, 1)), np.ones((self.states, 1))
-        inside = np.diff(np.concatenate([ends[0], below, ends[1]], axis=1), axis=1)
+        inside = bins_of_normal(mean, deviation, self.columns[j].bins)
         return np.concatenate([levels[:-1].T, levels[-1][:, None] * inside], axis=1)
 
     def marginals(

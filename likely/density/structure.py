@@ -66,6 +66,11 @@ def neighbours(d: int, pairs: Ints) -> NDArray[np.bool_]:
 MOST_PAIRS, _PARTNERS, _SCREENED = 5_000, 16, 4_096
 
 
+def bounded(d: int) -> bool:
+    """Say whether d columns have too many pairs for all of them to be candidates."""
+    return d * (d - 1) // 2 > MOST_PAIRS
+
+
 class Candidates(NamedTuple):
     """Pairs of columns that may be neighbours in a tree: all, or where they are too many, the strongest of each column.
 
@@ -81,7 +86,7 @@ class Candidates(NamedTuple):
     def of(cls, codes: Codes, levels: NDArray[np.int32], weights: Array | None = None) -> "Candidates":
         """Return the candidates of rows in an order that has nothing to do with their content."""
         d = len(levels)
-        if d * (d - 1) // 2 <= MOST_PAIRS:
+        if not bounded(d):
             return cls(all_pairs(d))
         first = None if weights is None else weights[:_SCREENED]
         information = Pairs.of(codes[:_SCREENED], levels).information(first)[0]

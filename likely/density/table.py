@@ -41,7 +41,7 @@ from likely.density.combination import (
 )
 from likely.density.evidence import Evidence, rare_shares
 from likely.density.left_out import tiles
-from likely.density.structure import Candidates
+from likely.density.structure import Candidates, bounded
 from likely.density.topics import pieces, unsettled
 from likely.density.trees import COARSE, candidates, dependence, responsibilities
 from likely.statistics import NOT_LEARNED, Array, Assignment, Labels
@@ -347,21 +347,18 @@ def fit_members(
 
     Members that were fitted without one fold go on with all rows; if there are several they are fitted anew.
     """
-    among = candidates(rows)
     if len(kinds) > 1 and rows.weight > FEW_ROWS:
         kinds = [each for each in kinds if each[0] != TIED]
-    if among.screened is not None:
+    if bounded(len(rows.columns)):
         # Where columns are many, rows may be so few for them that a large member and a small one are the same.
         first = rows.taken(slice(0, _FIRST_ROWS))
         kinds = list({(kind, components(kind, first, most)): (kind, most) for kind, most in reversed(kinds)}.values())
     if len(kinds) == 1 or not folds:
-        members = _fitted(rows, kinds, among, seed, say)
+        members, _ = _fitted(rows, kinds, seed, say)
         return tuple(members), np.full(len(kinds), 1.0 / len(kinds))
     logs, weights = [], []
     for held_out in folds:
-        train = rows.taken(~held_out)
-        among = candidates(train)
-        members = _fitted(train, kinds, among, seed, say)
+        members, among = _fitted(rows.taken(~held_out), kinds, seed, say)
         test = unsettled(rows.taken(held_out))
         parts = [[log_density(m.density, part) for m in members] for part in pieces(test)]
         logs.append(np.concatenate([np.stack(each, axis=1) for each in parts]))
@@ -369,7 +366,7 @@ def fit_members(
     grouping = [m for m, (kind, _) in enumerate(kinds) if kind == "trees"]  # whose components are groups of rows
     kept, shares = members_worth(np.concatenate(logs), np.concatenate(weights), grouping)
     if len(folds) > 1:
-        found = _fitted(rows, [kinds[m] for m in kept], among, seed, say)
+        found, _ = _fitted(rows, [kinds[m] for m in kept], seed, say)
     else:
         found = []
         for m in kept:
@@ -379,17 +376,20 @@ def fit_members(
 
 
 def _fitted(
-    rows: Encoded, kinds: Sequence[tuple[str, int]], among: Candidates, seed: int, say: Progress
-) -> list[Member]:
-    """Fit members to rows; of many the first ones, which are in an order by their content, are what they start with."""
-    members = []
+    rows: Encoded, kinds: Sequence[tuple[str, int]], seed: int, say: Progress
+) -> tuple[list[Member], Candidates]:
+    """Fit members to rows; of many the first ones, which are in an order by their content, are what they start with.
+
+    Returns them with the pairs of columns that may be neighbours in their trees.
+    """
+    members, among = [], candidates(rows)
     for kind, most in kinds:
         say(partial("fitting {}".format, kind))
         member = fit_member(kind, rows.taken(slice(0, _FIRST_ROWS)), seed, most, among)
         if rows.rows > _FIRST_ROWS:
             member = continued(member, rows, _MORE_STEPS.get(kind, 1), among)
         members.append(member)
-    return members
+    return members, among
 
 
 # Rows that members start with; EM steps of all that are not held out, if they are more; and of all rows.

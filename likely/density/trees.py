@@ -12,7 +12,7 @@ from likely import native
 from likely.density.columns import EVIDENCE, Codes, Encoded, NumberColumn, TableColumn, level_counts, numbers
 from likely.density.evidence import Evidence
 from likely.density.left_out import LeftOut, OnSupports
-from likely.density.normal import ndtr, ndtri
+from likely.density.normal import bins_of_normal, ndtri
 from likely.density.structure import Candidates, Pairs, Structure, all_pairs, entropies, maximum_tree, neighbours
 from likely.em import iterate
 from likely.statistics import Array
@@ -34,8 +34,6 @@ INFORMATION_ROWS = 30.0
 _TABLE_ROWS = 5.0
 # EM steps before trees are chosen once more, after that at most, and the gain of each row that is too little for more.
 _FIRST_STEPS, _STEPS, _TOLERANCE = 4, 11, 1e-3
-# Weights of members: a Dirichlet prior of so many rows in all.
-_PRIOR_ROWS = 0.5
 
 
 class Forest(NamedTuple):
@@ -196,7 +194,7 @@ class Edge(NamedTuple):
 
 
 # Scores of bins; rows without dependence, that correlations and means are shrunk by; and the least standard deviation.
-_MIDDLES, _EDGES = ndtri((np.arange(BINS) + 0.5) / BINS), ndtri(np.arange(1, BINS) / BINS)
+_MIDDLES = ndtri((np.arange(BINS) + 0.5) / BINS)
 _SHRINK_ROWS, _LEAST_DEVIATION, _INDEPENDENT = 3.0, 0.05, 0.01
 
 
@@ -224,11 +222,11 @@ def gaussian_table(above: TableColumn, below: TableColumn, counts: Array, margin
         slope = x @ both @ y / squares[0]
         variance = (squares[1] - slope**2 * squares[0]) / (total + _SHRINK_ROWS)
         deviation = np.sqrt(max(variance, _LEAST_DEVIATION**2))
-        out[first:, last:] = own * _in_bins_of(centre[1] + slope * x, deviation)
+        out[first:, last:] = own * bins_of_normal(centre[1] + slope * x, deviation, BINS)
         binned = binned[:first]
     if len(binned):
         means, deviation = _means(binned)
-        out[: len(binned), last:] = own * _in_bins_of(means, deviation)
+        out[: len(binned), last:] = own * bins_of_normal(means, deviation, BINS)
     return _with_some(out, marginal)
 
 
@@ -245,13 +243,6 @@ def _means(counts: Array) -> tuple[Array, float]:
     means = centre + (counts @ (_MIDDLES - centre)) / (n + _SHRINK_ROWS)
     squares = float((counts * (_MIDDLES - means[:, None]) ** 2).sum()) + _SHRINK_ROWS
     return means, float(max(np.sqrt(squares / (total + _SHRINK_ROWS)), _LEAST_DEVIATION))
-
-
-def _in_bins_of(means: Array, deviation: float) -> Array:
-    """Return how much of Gaussians lies in each bin, rows × bins."""
-    below = ndtr((_EDGES - means[:, None]) / deviation)
-    ends = np.zeros((len(means), 1)), np.ones((len(means), 1))
-    return np.diff(np.concatenate([ends[0], below, ends[1]], axis=1), axis=1)
 
 
 def kernel(column: TableColumn, width: float) -> Array:
@@ -430,23 +421,6 @@ def responsibilities(logs: Array) -> Array:
 def of_alike(rows: Encoded, ask: Callable[[Encoded], Array]) -> Array:
     """Return what is asked of each row: once, if all rows are the same, as they are where new ones are drawn."""
     return np.repeat(ask(rows.taken(slice(0, 1))), rows.rows, axis=0) if rows.alike else ask(rows)
-
-
-def combination_weights(
-    logs: Array, weights: Array | None = None, start: Array | None = None, steps: int = 500
-) -> Array:
-    """Return the weights of members of the greatest held-out likelihood, rows × members, by EM."""
-    k = logs.shape[1]
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    counted = np.ones(len(logs)) if weights is None else weights
-
-    def step(w: Array) -> Array:
-        shares = likelihood * w
-        found = counted @ (shares / shares.sum(axis=1, keepdims=True)) + _PRIOR_ROWS / k
-        return np.asarray(found / found.sum())
-
-    start = np.full(k, 1.0 / k) if start is None else start
-    return iterate(start, step, lambda new, old: float(np.abs(new - old).max()), tolerance=1e-9, most=steps).at
 
 
 def drawn_components(shares: Array, generator: np.random.Generator) -> NDArray[np.int32]:

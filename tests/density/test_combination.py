@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from likely.density.combination import members_worth
-from likely.density.trees import combination_weights
+from likely.density.combination import combination_weights, members_worth
 
 N = 4000
 
