@@ -1,5 +1,6 @@
 """Engines for tests: one of frames in a list, and real ones on this machine, reached from nowhere else."""
 
+import gc
 import os
 import pickle
 import shutil
@@ -108,6 +109,19 @@ def arrow_parts(frame, count):
     return [pa.Table.from_pandas(part, preserve_index=False) for part in split(frame, count)]
 
 
+def _start(ray, tries=3):
+    """Start Ray: its own servers are given 15 seconds, which on a busy machine may not do; then once more."""
+    for left in reversed(range(tries)):
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+            return
+        except RuntimeError as error:
+            if not left or "Timed out" not in str(error):
+                raise
+            ray.shutdown()
+            gc.collect()  # what is left of the processes, while warnings are ignored
+
+
 @contextmanager
 def ray_session():
     """Ray on two processors of this machine, reached from nowhere else."""
@@ -120,7 +134,7 @@ def ray_session():
         with tempfile.TemporaryDirectory() as elsewhere:  # workers import from where Ray was started, too
             os.chdir(elsewhere)
             try:
-                ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+                _start(ray)
             finally:
                 os.chdir(here)
         ray.data.DataContext.get_current().enable_progress_bars = False
